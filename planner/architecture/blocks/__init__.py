@@ -1,0 +1,1 @@
+"""The blocks that models are made of, one file for each attention and feed-forward kind."""

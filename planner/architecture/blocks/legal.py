@@ -1,0 +1,66 @@
+"""Which parallel sizes a block can be divided into."""
+
+from __future__ import annotations
+
+
+def divisors(number: int, limit: int = 64) -> list[int]:
+    """Return the divisors of `number` up to `limit`.
+
+    Parameters
+    ----------
+    number : int
+        What is to be divided.
+    limit : int
+        The largest divisor of interest.
+
+    Returns
+    -------
+    list of int
+        In rising order.
+    """
+    return [d for d in range(1, min(number, limit) + 1) if number % d == 0]
+
+
+def division_refusal(what: str, number: int, size: int, option: str) -> str | None:
+    """Return why `number` things cannot be divided over `size` ranks, or None.
+
+    Parameters
+    ----------
+    what : str
+        What is divided, in the plural, such as "attention heads".
+    number, size : int
+        How many there are, and over how many ranks.
+    option : str
+        The option that sets the size, such as "TP".
+
+    Returns
+    -------
+    str or None
+        A sentence that names the legal sizes.
+    """
+    if number % size == 0:
+        return None
+    legal = ", ".join(str(d) for d in divisors(number))
+    return f"{option} {size} does not divide the {number} {what}; legal: {legal}"
+
+
+def heads_refusal(q_heads: int, kv_heads: int, tp: int) -> str | None:
+    """Return why attention heads cannot be divided over `tp` ranks, or None.
+
+    Parameters
+    ----------
+    q_heads, kv_heads : int
+        Query heads, and key-value heads. Key-value heads fewer than ranks are replicated, so either number
+        must divide the other.
+    tp : int
+        Tensor-parallel size.
+
+    Returns
+    -------
+    str or None
+    """
+    reason = division_refusal("attention heads", q_heads, tp, "TP")
+    if reason or kv_heads % tp == 0 or tp % kv_heads == 0:
+        return reason
+    legal = [d for d in divisors(q_heads) if kv_heads % d == 0 or d % kv_heads == 0]
+    return f"TP {tp} fits no whole share of the {kv_heads} KV heads; legal: {', '.join(map(str, legal))}"

@@ -1,0 +1,54 @@
+"""The dense feed-forward block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.architecture.blocks.legal import division_refusal
+from planner.architecture.caches import Cache
+from planner.architecture.tensors import Sharding, Split, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class DenseMlp:
+    """A feed-forward block of two or three matrices.
+
+    Parameters
+    ----------
+    hidden, intermediate : int
+        Width of the residual stream and of the block.
+    gated : bool
+        Whether there is a gate matrix beside the up matrix (SwiGLU), so three matrices instead of two.
+    bias : bool
+        Whether the projections have a bias.
+    group : str
+        Weight group; shared experts and drafts use their own.
+    """
+
+    hidden: int
+    intermediate: int
+    gated: bool = True
+    bias: bool = False
+    group: str = "dense_mlp"
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return the weights of the block."""
+        inputs = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
+        parts = [
+            Tensor(name, self.group, self.intermediate, self.hidden, split=Split.COLUMN) for name in inputs
+        ]
+        parts.append(Tensor("down_proj", self.group, self.hidden, self.intermediate, split=Split.ROW))
+        if self.bias:
+            parts += [
+                Tensor(f"{name}.bias", "bias", self.intermediate, split=Split.COLUMN) for name in inputs
+            ]
+            parts.append(Tensor("down_proj.bias", "bias", self.hidden))
+        return tuple(parts)
+
+    def caches(self) -> tuple[Cache, ...]:
+        """Return nothing: a feed-forward block keeps nothing for a request."""
+        return ()
+
+    def refusal(self, sharding: Sharding) -> str | None:
+        """Return why this sharding is impossible for the block, or None when it is possible."""
+        return division_refusal(f"columns of {self.group}", self.intermediate, sharding.tp, "TP")

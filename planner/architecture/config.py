@@ -1,0 +1,202 @@
+"""Typed reading of a Hugging Face `config.json`: every field is checked, and a missing one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.errors import InvalidInput
+
+# No published model comes near: a larger number in a configuration is an error or an attack.
+LARGEST = 1 << 31
+
+
+class Config:
+    """A view of a configuration that names the field when something is wrong.
+
+    Parameters
+    ----------
+    values : mapping
+        The decoded JSON object.
+    where : str
+        What the messages name, such as the path of the file or a model id.
+    """
+
+    def __init__(self, values: Mapping[str, Any], where: str = "config.json") -> None:
+        self.values = values
+        self.where = where
+
+    def __contains__(self, key: str) -> bool:
+        """Return whether a field is present and not null."""
+        return self.values.get(key) is not None
+
+    def size(self, *keys: str, default: int | None = None) -> int:
+        """Return a positive integer, from the first of `keys` that is present.
+
+        Parameters
+        ----------
+        *keys : str
+            Names of the field, as families spell it differently.
+        default : int, optional
+            What to return when none is present.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InvalidInput
+            When the field is missing without a default, or not an integer from 1 to 2**31.
+        """
+        value = self.count(*keys, default=default)
+        if value == 0:
+            raise InvalidInput(f"{self.where}: {keys[0]} is 0; expected a positive integer")
+        return value
+
+    def count(self, *keys: str, default: int | None = None) -> int:
+        """Return an integer of zero or more, as `size` does.
+
+        Parameters
+        ----------
+        *keys : str
+            Names of the field.
+        default : int, optional
+            What to return when none is present.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InvalidInput
+            When the field is missing without a default, or not an integer from 0 to 2**31.
+        """
+        for key in keys:
+            value = self.values.get(key)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST:
+                shown = (
+                    str(value)[:40]
+                    if not isinstance(value, int) or abs(value) < 10**40
+                    else "a giant integer"
+                )
+                raise InvalidInput(f"{self.where}: {key} is {shown}; expected an integer from 0 to 2**31")
+            return value
+        if default is None:
+            raise InvalidInput(f"{self.where}: {' or '.join(keys)} is missing")
+        return default
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """Return a boolean field.
+
+        Parameters
+        ----------
+        key : str
+            Name of the field.
+        default : bool
+            What to return when it is absent.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        InvalidInput
+            When the field is not a boolean.
+        """
+        value = self.values.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{self.where}: {key} is {str(value)[:40]}; expected true or false")
+        return value
+
+    def text(self, *keys: str, default: str | None = None) -> str:
+        """Return a text field, from the first of `keys` that is present.
+
+        Parameters
+        ----------
+        *keys : str
+            Names of the field.
+        default : str, optional
+            What to return when none is present.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InvalidInput
+            When the field is missing without a default, or not a text.
+        """
+        for key in keys:
+            value = self.values.get(key)
+            if value is None:
+                continue
+            if not isinstance(value, str):
+                raise InvalidInput(f"{self.where}: {key} is {str(value)[:40]}; expected a text")
+            return value
+        if default is None:
+            raise InvalidInput(f"{self.where}: {' or '.join(keys)} is missing")
+        return default
+
+    def items(self, key: str, kind: type, length: int | None = None) -> list[Any]:
+        """Return a list field whose items are all of one type.
+
+        Parameters
+        ----------
+        key : str
+            Name of the field.
+        kind : type
+            Type of each item.
+        length : int, optional
+            The length that it must have.
+
+        Returns
+        -------
+        list
+
+        Raises
+        ------
+        InvalidInput
+            When the field is missing, not a list, of another length, or holds another type.
+        """
+        value = self.values.get(key)
+        if value is None:
+            raise InvalidInput(f"{self.where}: {key} is missing")
+        if not isinstance(value, list) or not all(type(item) is kind for item in value):
+            raise InvalidInput(f"{self.where}: {key} is not a list of {kind.__name__}")
+        if length is not None and len(value) != length:
+            raise InvalidInput(f"{self.where}: {key} has {len(value)} items; expected {length}")
+        return value
+
+    def part(self, *keys: str) -> Config:
+        """Return a nested configuration, from the first of `keys` that is present.
+
+        Parameters
+        ----------
+        *keys : str
+            Names of the field, such as ``text_config``.
+
+        Returns
+        -------
+        Config
+
+        Raises
+        ------
+        InvalidInput
+            When none is present, or it is not an object.
+        """
+        for key in keys:
+            value = self.values.get(key)
+            if value is None:
+                continue
+            if not isinstance(value, Mapping):
+                raise InvalidInput(f"{self.where}: {key} is not an object")
+            return Config(value, f"{self.where}: {key}")
+        raise InvalidInput(f"{self.where}: {' or '.join(keys)} is missing")

@@ -1,0 +1,86 @@
+"""The typed errors of planner: an expected "no" is one of these, and never a traceback.
+
+Every error carries one line that says what was wrong, where, and what would be right. The command
+line prints that line and leaves with `exit_code`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PlannerError(Exception):
+    """Base of all errors that a user of planner can cause and can mend."""
+
+    exit_code: int = 2
+
+
+class InvalidInput(PlannerError):
+    """An argument, option or file value is outside what is possible."""
+
+
+class CatalogueError(PlannerError):
+    """A catalogue file cannot be read, or says something that cannot be."""
+
+
+class UnknownName(PlannerError):
+    """A model, GPU, engine or dtype is not in the catalogue."""
+
+
+class UnsupportedArchitecture(PlannerError):
+    """A model's configuration names a part that planner has no block for."""
+
+
+class Unsupported(PlannerError):
+    """A GPU or engine does not have what was asked of it, such as FP4 on Hopper."""
+
+
+class IllegalDeployment(PlannerError):
+    """Parallel sizes that the model or the engine cannot run."""
+
+
+def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Return the known names closest to `name`, compared in lower case.
+
+    Parameters
+    ----------
+    name : str
+        What was asked for.
+    known : iterable of str
+        The names to choose from.
+    limit : int
+        How many to return at most.
+
+    Returns
+    -------
+    list of str
+        The closest names, best first; empty when none is close.
+    """
+    by_lower: dict[str, str] = {}
+    for candidate in known:
+        by_lower.setdefault(candidate.lower(), candidate)
+    matches = difflib.get_close_matches(name.lower(), list(by_lower), n=limit, cutoff=0.5)
+    return [by_lower[match] for match in matches]
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    """Build the error for a name that the catalogue does not hold.
+
+    Parameters
+    ----------
+    kind : str
+        What the name stands for, such as "model".
+    name : str
+        What was asked for.
+    known : iterable of str
+        The names that exist.
+
+    Returns
+    -------
+    UnknownName
+        With the nearest names in its message.
+    """
+    near = nearest_names(name, known)
+    hint = f"; nearest: {', '.join(near)}" if near else f"; `planner {kind}s` lists what there is"
+    return UnknownName(f"unknown {kind} {name!r}{hint}")
