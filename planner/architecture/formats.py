@@ -28,7 +28,7 @@ class Format:
     scale_bits : int
         Bits of what is stored for each block (scale, and zero point where there is one).
     tensor_bytes : int
-        Bytes stored once for each matrix, such as the FP32 global scale of NVFP4.
+        Bytes stored once for each matrix, such as the FP32 scales of weight and input of NVFP4.
     compute : str
         The dtype in which matrix units run this format where they have it.
     """
@@ -81,11 +81,11 @@ FORMATS = _formats(
     Format("fp8-block128", 8, 128, 128, 32, compute="fp8"),
     Format("fp8-block128-e8m0", 8, 128, 128, 8, compute="fp8"),
     Format("fp8-channel", 8, 1, 0, 16, compute="fp8"),
-    Format("fp8-tensor", 8, tensor_bytes=4, compute="fp8"),
+    Format("fp8-tensor", 8, tensor_bytes=8, compute="fp8"),
     Format("mxfp8", 8, 1, 32, 8, compute="fp8"),
     Format("int8-channel", 8, 1, 0, 16, compute="int8"),
     Format("mxfp4", 4, 1, 32, 8, compute="fp4"),
-    Format("nvfp4", 4, 1, 16, 8, tensor_bytes=4, compute="fp4"),
+    Format("nvfp4", 4, 1, 16, 8, tensor_bytes=8, compute="fp4"),
     Format("int4-g32", 4, 1, 32, 16),
     Format("int4-g128", 4, 1, 128, 16),
     # A scale of 16 bits and a zero point of 4 for each group.

@@ -122,10 +122,14 @@ def kv_bytes_per_token(architecture: Architecture, kv_dtype: str, tp: int = 1, d
     Returns
     -------
     float
-        Bytes per token; caches with a window have stopped growing.
+        Bytes per token. Caches with a window have stopped growing; where every layer has a window, this is the
+        growth before they fill.
     """
     caches = architecture.token_caches(draft)
-    return sum(n * c.entry_bytes(kv_dtype, tp) / c.stride for c, n in caches.items() if c.grows)
+    all_windowed = not any(cache.grows for cache in caches)
+    return sum(
+        n * c.entry_bytes(kv_dtype, tp) / c.stride for c, n in caches.items() if c.grows or all_windowed
+    )
 
 
 def kv_bytes(
