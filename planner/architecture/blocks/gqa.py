@@ -33,6 +33,8 @@ class GroupedQueryAttention:
         Parameters of the norms on queries and keys together.
     gate : int
         Width of an output gate's projection (rows), 0 for none.
+    fused_gate : bool
+        Whether the gate's rows are part of q_proj (Qwen3-Next) instead of a projection of its own.
     value_projection : bool
         False where keys serve as values (Gemma 4's global layers): no v_proj, yet two cached vectors.
     sinks : bool
@@ -51,6 +53,7 @@ class GroupedQueryAttention:
     out_bias: bool = False
     qk_norm: int = 0
     gate: int = 0
+    fused_gate: bool = False
     value_projection: bool = True
     sinks: bool = False
     stores_cache: bool = True
@@ -62,7 +65,7 @@ class GroupedQueryAttention:
             self.kv_heads * self.key_dim,
             self.kv_heads * self.value_dim,
         )
-        column = [("q_proj", queries, self.q_heads)]
+        column = [("q_proj", queries + (self.gate if self.fused_gate else 0), self.q_heads)]
         if self.stores_cache:
             column.append(("k_proj", keys, self.kv_heads))
             if self.value_projection:
@@ -73,7 +76,7 @@ class GroupedQueryAttention:
         ]
         context = self.q_heads * self.value_dim
         parts.append(Tensor("o_proj", "attention", self.hidden, context, split=Split.ROW, units=self.q_heads))
-        if self.gate:
+        if self.gate and not self.fused_gate:
             parts.append(
                 Tensor("g_proj", "attention", self.gate, self.hidden, split=Split.COLUMN, units=self.q_heads)
             )

@@ -15,6 +15,9 @@ from planner.errors import UnsupportedArchitecture, nearest_names
 FAMILIES: dict[str, str] = {
     "LlamaForCausalLM": "llama",
     "MistralForCausalLM": "llama",
+    "Qwen3NextForCausalLM": "qwen_next",
+    "Qwen3_5ForConditionalGeneration": "qwen_next",
+    "Qwen3_5MoeForConditionalGeneration": "qwen_next",
 }
 
 
@@ -39,16 +42,42 @@ def build_architecture(config: Mapping[str, Any], where: str = "config.json") ->
     InvalidInput
         When a field is missing or impossible.
     """
-    view = Config(config, where)
-    names = view.items("architectures", str)
-    if not names:
-        raise UnsupportedArchitecture(f"{where}: architectures is empty, so the model's parts are unknown")
-    module = FAMILIES.get(names[0])
+    return build_model(Config(config, where))
+
+
+def build_model(config: Config) -> Architecture:
+    """Build the architecture of a configuration, or of the text part of one.
+
+    Parameters
+    ----------
+    config : Config
+        With `architectures`, or with the `model_type` of a known text model.
+
+    Returns
+    -------
+    Architecture
+
+    Raises
+    ------
+    UnsupportedArchitecture
+        When no family knows the architecture.
+    """
+    if "architectures" not in config and "model_type" in config:
+        kind = config.text("model_type")
+        name, what, known = ARCHITECTURE_OF.get(kind, kind), "model_type", [*ARCHITECTURE_OF]
+    else:
+        names = config.items("architectures", str)
+        if not names:
+            raise UnsupportedArchitecture(
+                f"{config.where}: architectures is empty, so the model's parts are unknown"
+            )
+        name, what, known = names[0], "architecture", [*FAMILIES]
+    module = FAMILIES.get(name)
     if module is None:
-        near = nearest_names(names[0], FAMILIES)
+        near = nearest_names(name, known)
         hint = f"; nearest known: {', '.join(near)}" if near else ""
         raise UnsupportedArchitecture(
-            f"{where}: architecture {names[0]!r} is unknown: no family describes its blocks{hint}"
+            f"{config.where}: {what} {name!r} is unknown: no family describes its blocks{hint}"
         )
     build: Callable[[Config], Architecture] = import_module(f"{__name__}.{module}").build
-    return build(view)
+    return build(config)

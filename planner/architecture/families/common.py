@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from collections.abc import Sequence
+
 from planner.architecture.config import Config
 from planner.architecture.model import Block, Weights, norm
 from planner.architecture.tensors import Split, Tensor
+from planner.errors import InvalidInput
+from planner.errors import InvalidInput
 
 
 def embedding(vocab_size: int, hidden: int) -> Weights:
@@ -62,3 +68,151 @@ def head_dim(config: Config) -> int:
     if "head_dim" in config:
         return config.size("head_dim")
     return config.size("hidden_size") // config.size("num_attention_heads")
+
+
+def listed_kinds(config: Config, key: str, known: Collection[str], layers: int) -> list[str]:
+    """Return the kind of each layer from a list in the configuration.
+
+    Parameters
+    ----------
+    config : Config
+        The text configuration.
+    key : str
+        The field that holds the list.
+    known : collection of str
+        The kinds that the family has.
+    layers : int
+        How many layers there are.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    InvalidInput
+        When the list has another length or names an unknown kind.
+    """
+    kinds: list[str] = config.items(key, str, layers)
+    for kind in kinds:
+        if kind not in known:
+            raise InvalidInput(f"{config.where}: {key} has {kind[:40]!r}; expected {' or '.join(known)}")
+    return kinds
+
+
+def draft_projection(hidden: int, split: Split = Split.REPLICATED) -> Weights:
+    """Return the projection of a draft layer, from hidden state and embedding side by side to the hidden width.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the residual stream.
+    split : Split
+        How tensor-parallel ranks share it; vLLM replicates it in most families.
+
+    Returns
+    -------
+    Weights
+    """
+    return Weights((Tensor("eh_proj", "eh_proj", hidden, 2 * hidden, split=split),))
+
+
+def draft_copies(vocab_size: int, hidden: int) -> Weights:
+    """Return the copies of embedding and LM head that some checkpoints store in the draft layer.
+
+    Parameters
+    ----------
+    vocab_size, hidden : int
+        Rows and columns of both tables.
+
+    Returns
+    -------
+    Weights
+    """
+    return Weights(
+        tuple(
+            Tensor(name, "copies", vocab_size, hidden, split=Split.VOCAB, quantisable=False)
+            for name in ("embed_tokens", "shared_head")
+        )
+    )
+
+
+def state_dtype(config: Config) -> str | None:
+    """Return the format of recurrent states, where the configuration names one.
+
+    Parameters
+    ----------
+    config : Config
+        The text configuration.
+
+    Returns
+    -------
+    str or None
+        ``f32`` or ``bf16``.
+
+    Raises
+    ------
+    InvalidInput
+        When it names another dtype.
+    """
+    formats = {"float32": "f32", "bfloat16": "bf16"}
+    named = config.text("mamba_ssm_dtype", "mamba_ssm_cache_dtype", default="")
+    if named and named not in formats:
+        raise InvalidInput(
+            f"{config.where}: recurrent state dtype {named[:40]!r}; expected {' or '.join(formats)}"
+        )
+    return formats.get(named)
+
+
+def text_config(config: Config) -> Config:
+    """Return the configuration of the language model inside a multimodal one.
+
+    Parameters
+    ----------
+    config : Config
+        The outer configuration. Where the inner one does not say whether embeddings are tied, the outer does.
+
+    Returns
+    -------
+    Config
+    """
+    text = config.part("text_config", "llm_config")
+    tied = config.values.get("tie_word_embeddings")
+    if tied is None or "tie_word_embeddings" in text:
+        return text
+    return Config({**text.values, "tie_word_embeddings": tied}, text.where)
+
+
+def windows(config: Config, layers: int, default: Sequence[str] | None = None) -> list[int | None]:
+    """Return the attention window of each layer.
+
+    Parameters
+    ----------
+    config : Config
+        The text configuration, with `layer_types` and `sliding_window`.
+    layers : int
+        Number of layers.
+    default : sequence of str, optional
+        The layer types of the model class where the configuration lists none.
+
+    Returns
+    -------
+    list of int or None
+        Tokens, or None for layers that see everything.
+
+    Raises
+    ------
+    InvalidInput
+        When a layer type is neither full nor sliding.
+    """
+    if default is None or "layer_types" in config:
+        default = config.items("layer_types", str, layers)
+    sizes: dict[str, int | None] = {"full_attention": None}
+    if "sliding_attention" in default:
+        sizes["sliding_attention"] = config.size("sliding_window")
+    for kind in default:
+        if kind not in sizes:
+            raise InvalidInput(
+                f"{config.where}: layer_types holds {kind[:40]!r}; expected full_attention or sliding_attention"
+            )
+    return [sizes[kind] for kind in default]
