@@ -1,0 +1,122 @@
+"""What is asked: how a model is deployed, and what load it carries."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from planner.architecture import Sharding
+from planner.errors import InvalidInput
+
+LARGEST_SIZE = 4096
+"""No published deployment uses a parallel size near this; a larger one is a slip of the keyboard."""
+
+LARGEST_COUNT = 1 << 40
+
+Size = Annotated[int, Field(ge=1, le=LARGEST_SIZE)]
+Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class Scenario(BaseModel):
+    """Base of the input records: frozen, no unknown field, and one line for what is wrong."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain(cls, data: Any, handler: ModelWrapValidatorHandler[Any]) -> Any:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            raise InvalidInput(_one_line(cls.__name__, error)) from None
+
+
+def _one_line(record: str, error: ValidationError) -> str:
+    """Say where the first complaint of pydantic is, what was given and what would be right."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(step) for step in first["loc"]) or "values"
+    given = repr(first["input"])
+    shown = given if len(given) <= 40 else f"{given[:36]}..."
+    return f"{record} {field}: {shown} is not possible: {first['msg'].lower()}"
+
+
+class Deployment(Scenario):
+    """How a model runs: parallel sizes, dtypes, engine and the engine's options.
+
+    One deployment is one copy of the model's experts. `dp` copies of attention share them, so the number of
+    GPUs is ``tp * pp * dp``; SGLang's ``--tp 8 --dp 8 --enable-dp-attention`` is ``tp=1, dp=8`` here.
+    """
+
+    tp: Size = 1
+    """Tensor-parallel size."""
+    pp: Size = 1
+    """Pipeline stages."""
+    ep: Size = 1
+    """Expert-parallel size: how many ranks hold different experts."""
+    dp: Size = 1
+    """Data-parallel copies of attention that share the experts."""
+    dcp: Size = 1
+    """Decode-context parallel size: ranks of a TP group that share the tokens of replicated KV."""
+    weight_dtype: str | None = None
+    """Quantisation of the model; None is the checkpoint as published."""
+    kv_dtype: str = "auto"
+    """Dtype of the KV cache; "auto" is what the engine picks."""
+    engine: str = "vllm"
+    """Engine, with a version (``vllm==0.20.2``) or without."""
+    memory_fraction: Share | None = None
+    """The engine's memory fraction; None is its default in this version."""
+    kv_cache_memory_bytes: Count | None = None
+    """KV pool of one rank [bytes] where it is set by hand; the profile and the fraction are then unused."""
+    max_num_batched_tokens: Count | None = None
+    """Tokens of one step (vLLM), or of one prefill chunk (SGLang); None is the engine's default."""
+    max_num_seqs: Count | None = None
+    """Requests that run at once, at most."""
+    block_size: Count | None = None
+    """Tokens of one KV block; None is the engine's choice."""
+    enforce_eager: bool = False
+    """No CUDA graphs."""
+    deduct_graphs: bool | None = None
+    """Whether graph memory is taken off before the KV pool; None is the engine's default in this version."""
+    prefix_caching: bool | None = None
+    """Whether the engine keeps prefixes; None is its default for this model."""
+    speculative_tokens: Annotated[int, Field(ge=0, le=64)] = 0
+    """Tokens drafted for each step. Above 0 the checkpoint's own draft layers are loaded."""
+    draft_model: str | None = None
+    """A separate draft model."""
+    text_only: bool = False
+    """Vision and audio towers are not loaded."""
+    pipeline_layers: tuple[Size, ...] | None = None
+    """Layers of each pipeline stage; None is the engine's own split."""
+
+    @model_validator(mode="after")
+    def _stages_agree(self) -> Deployment:
+        if self.pipeline_layers is not None and len(self.pipeline_layers) != self.pp:
+            raise InvalidInput(
+                f"Deployment pipeline_layers names {len(self.pipeline_layers)} stages, but pp is {self.pp}"
+            )
+        return self
+
+    @property
+    def sharding(self) -> Sharding:
+        """Return the parallel sizes."""
+        return Sharding(tp=self.tp, pp=self.pp, ep=self.ep, dp=self.dp, dcp=self.dcp)
+
+    @property
+    def gpus(self) -> int:
+        """Return how many GPUs one deployment takes."""
+        return self.tp * self.pp * self.dp
+
+
+class Workload(Scenario):
+    """The load: the longest request and how many run at once."""
+
+    context: Count | None = None
+    """Longest request, input and output together (`max_model_len`) [tokens]; None is the model's maximum."""
+    concurrency: Count | None = None
+    """Requests of that length that must run at once; None asks for one."""
+    isl: Count | None = None
+    """Input tokens of a request."""
+    osl: Count | None = None
+    """Output tokens of a request."""
