@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planner.errors import InvalidInput
@@ -144,6 +144,35 @@ class Config:
         if default is None:
             raise InvalidInput(f"{self.where}: {' or '.join(keys)} is missing")
         return default
+
+    def choice(self, key: str, known: Iterable[str], default: str | None = None) -> str:
+        """Return a text field that must be one of the known values.
+
+        Parameters
+        ----------
+        key : str
+            Name of the field.
+        known : iterable of str
+            Its legal values.
+        default : str, optional
+            What to return when it is absent.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InvalidInput
+            When the field is missing without a default, or another value.
+        """
+        value = self.text(key, default=default)
+        options = list(known)
+        if value not in options:
+            raise InvalidInput(
+                f"{self.where}: {key} is {value[:40]!r}; expected one of: {', '.join(options)}"
+            )
+        return value
 
     def items(self, key: str, kind: type, length: int | None = None) -> list[Any]:
         """Return a list field whose items are all of one type.

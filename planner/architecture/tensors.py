@@ -76,6 +76,9 @@ class Tensor:
         A format that no quantisation changes, such as ``f32`` for a router's bias.
     quantisable : bool
         Whether a quantisation of its group applies (false for convolutions, vectors and tables).
+    shared_if_divides : int
+        Ranks share the tensor only where their number divides this one, such as the heads of a vision tower;
+        else each of them holds it all. 0 means that any number shares it.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Tensor:
     expert: bool = False
     fixed_format: str | None = None
     quantisable: bool = True
+    shared_if_divides: int = 0
 
     @property
     def parameters(self) -> int:
@@ -137,6 +141,8 @@ class Tensor:
         """
         count = -(-self.count // sharding.ep) if self.expert else self.count
         ways = sharding.expert_tp if self.expert else sharding.tp
+        if self.shared_if_divides % ways:
+            return count, self.rows, self.cols
         rows, cols = self.rows, self.cols
         if self.split is Split.COLUMN:
             rows = self._share(rows, ways, tile)

@@ -15,9 +15,35 @@ from planner.errors import UnsupportedArchitecture, nearest_names
 FAMILIES: dict[str, str] = {
     "LlamaForCausalLM": "llama",
     "MistralForCausalLM": "llama",
+    "Qwen2ForCausalLM": "llama",
+    "Qwen2MoeForCausalLM": "llama",
+    "Qwen3ForCausalLM": "llama",
+    "Qwen3MoeForCausalLM": "llama",
+    "MixtralForCausalLM": "llama",
+    "Phi3ForCausalLM": "llama",
+    "GraniteForCausalLM": "llama",
+    "GemmaForCausalLM": "llama",
+    "Olmo3ForCausalLM": "llama",
+    "DeciLMForCausalLM": "llama",
+    "Ministral3ForCausalLM": "llama",
+    "Qwen2_5_VLForConditionalGeneration": "multimodal",
+    "Qwen3VLForConditionalGeneration": "multimodal",
+    "Qwen3VLMoeForConditionalGeneration": "multimodal",
     "Qwen3NextForCausalLM": "qwen_next",
     "Qwen3_5ForConditionalGeneration": "qwen_next",
     "Qwen3_5MoeForConditionalGeneration": "qwen_next",
+}
+
+# Nested text configurations name no architecture, only their `model_type`.
+ARCHITECTURE_OF: dict[str, str] = {
+    "granite": "GraniteForCausalLM",
+    "ministral3": "Ministral3ForCausalLM",
+    "mistral": "MistralForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen2_5_vl_text": "Qwen2ForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+    "qwen3_vl_moe_text": "Qwen3MoeForCausalLM",
+    "qwen3_vl_text": "Qwen3ForCausalLM",
 }
 
 

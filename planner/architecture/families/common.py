@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from collections.abc import Sequence
-
 from planner.architecture.config import Config
 from planner.architecture.model import Block, Weights, norm
 from planner.architecture.tensors import Split, Tensor
-from planner.errors import InvalidInput
 from planner.errors import InvalidInput
 
 
@@ -183,36 +180,25 @@ def text_config(config: Config) -> Config:
     return Config({**text.values, "tie_word_embeddings": tied}, text.where)
 
 
-def windows(config: Config, layers: int, default: Sequence[str] | None = None) -> list[int | None]:
+def windows(config: Config, layers: int, full_every: int = 1) -> list[int | None]:
     """Return the attention window of each layer.
 
     Parameters
     ----------
     config : Config
-        The text configuration, with `layer_types` and `sliding_window`.
+        The text configuration, with `layer_types` and, where layers slide, `sliding_window`.
     layers : int
         Number of layers.
-    default : sequence of str, optional
-        The layer types of the model class where the configuration lists none.
+    full_every : int
+        Where no layer types are listed, one layer in this many is full, the last of each group.
 
     Returns
     -------
     list of int or None
         Tokens, or None for layers that see everything.
-
-    Raises
-    ------
-    InvalidInput
-        When a layer type is neither full nor sliding.
     """
-    if default is None or "layer_types" in config:
-        default = config.items("layer_types", str, layers)
-    sizes: dict[str, int | None] = {"full_attention": None}
-    if "sliding_attention" in default:
-        sizes["sliding_attention"] = config.size("sliding_window")
-    for kind in default:
-        if kind not in sizes:
-            raise InvalidInput(
-                f"{config.where}: layer_types holds {kind[:40]!r}; expected full_attention or sliding_attention"
-            )
-    return [sizes[kind] for kind in default]
+    if "layer_types" in config:
+        kinds = listed_kinds(config, "layer_types", ("full_attention", "sliding_attention"), layers)
+    else:
+        kinds = ["sliding_attention" if (i + 1) % full_every else "full_attention" for i in range(layers)]
+    return [None if kind == "full_attention" else config.size("sliding_window") for kind in kinds]
