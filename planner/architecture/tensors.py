@@ -70,6 +70,9 @@ class Tensor:
     units : int
         Heads along the divided side: a rank holds whole heads, and at least one, so heads fewer than ranks
         are replicated. 0 means that any division is possible.
+    segments : tuple of (int, int)
+        Sizes and heads of unlike parts of the divided side, each divided as `units` says (Mamba's heads and
+        groups in one matrix).
     expert : bool
         Whether the copies are experts, shared over the expert-parallel ranks.
     fixed_format : str or None
@@ -89,6 +92,7 @@ class Tensor:
     active: int | None = None
     split: Split = Split.REPLICATED
     units: int = 0
+    segments: tuple[tuple[int, int], ...] = ()
     expert: bool = False
     fixed_format: str | None = None
     quantisable: bool = True
@@ -173,6 +177,6 @@ class Tensor:
         return count * fmt.matrix_bytes(rows, cols)
 
     def _share(self, size: int, ways: int, tile: int) -> int:
-        units = self.units or size
-        share = size // units * max(1, -(-units // ways))
+        segments = self.segments or ((size, self.units or size),)
+        share = sum(part // units * max(1, -(-units // ways)) for part, units in segments)
         return -(-share // tile) * tile

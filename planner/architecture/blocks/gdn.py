@@ -1,7 +1,7 @@
 """Gated DeltaNet: linear attention with a short convolution and a matrix-valued state for each value head.
 
-Queries, keys and values pass one causal convolution; each value head keeps a ``key_dim x value_dim`` state that
-a gated delta rule updates, so a request costs the same whatever its length (Yang et al., 2024, arXiv
+Queries, keys and values pass one causal convolution; each value head keeps a ``key_dim x value_dim`` state
+that a gated delta rule updates, so a request costs the same whatever its length (Yang et al., 2024, arXiv
 2412.06464). Layout as in Hugging Face `Qwen3NextGatedDeltaNet` and `Qwen3_5GatedDeltaNet`.
 """
 

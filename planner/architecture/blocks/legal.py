@@ -44,8 +44,10 @@ def division_refusal(what: str, number: int, size: int, option: str) -> str | No
     return f"{option} {size} does not divide the {number} {what}; legal: {legal}"
 
 
-def heads_refusal(q_heads: int, kv_heads: int, tp: int) -> str | None:
-    """Return why attention heads cannot be divided over `tp` ranks, or None.
+def heads_refusal(
+    q_heads: int, kv_heads: int, tp: int, names: tuple[str, str] = ("attention heads", "KV heads")
+) -> str | None:
+    """Return why heads and the fewer groups that they share cannot be divided over `tp` ranks, or None.
 
     Parameters
     ----------
@@ -54,13 +56,15 @@ def heads_refusal(q_heads: int, kv_heads: int, tp: int) -> str | None:
         must divide the other.
     tp : int
         Tensor-parallel size.
+    names : tuple of str
+        What the message calls heads and groups.
 
     Returns
     -------
     str or None
     """
-    reason = division_refusal("attention heads", q_heads, tp, "TP")
+    reason = division_refusal(names[0], q_heads, tp, "TP")
     if reason or kv_heads % tp == 0 or tp % kv_heads == 0:
         return reason
     legal = [d for d in divisors(q_heads) if kv_heads % d == 0 or d % kv_heads == 0]
-    return f"TP {tp} fits no whole share of the {kv_heads} KV heads; legal: {', '.join(map(str, legal))}"
+    return f"TP {tp} fits no whole share of the {kv_heads} {names[1]}; legal: {', '.join(map(str, legal))}"

@@ -29,6 +29,7 @@ FAMILIES: dict[str, str] = {
     "Qwen2_5_VLForConditionalGeneration": "multimodal",
     "Qwen3VLForConditionalGeneration": "multimodal",
     "Qwen3VLMoeForConditionalGeneration": "multimodal",
+    "NemotronHForCausalLM": "nemotron_h",
     "Qwen3NextForCausalLM": "qwen_next",
     "Qwen3_5ForConditionalGeneration": "qwen_next",
     "Qwen3_5MoeForConditionalGeneration": "qwen_next",

@@ -67,7 +67,7 @@ def head_dim(config: Config) -> int:
     return config.size("hidden_size") // config.size("num_attention_heads")
 
 
-def listed_kinds(config: Config, key: str, known: Collection[str], layers: int) -> list[str]:
+def listed_kinds(config: Config, key: str, known: Collection[str], layers: int | None = None) -> list[str]:
     """Return the kind of each layer from a list in the configuration.
 
     Parameters
@@ -78,8 +78,8 @@ def listed_kinds(config: Config, key: str, known: Collection[str], layers: int) 
         The field that holds the list.
     known : collection of str
         The kinds that the family has.
-    layers : int
-        How many layers there are.
+    layers : int, optional
+        How many layers there must be.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def listed_kinds(config: Config, key: str, known: Collection[str], layers: int) 
 
 
 def draft_projection(hidden: int, split: Split = Split.REPLICATED) -> Weights:
-    """Return the projection of a draft layer, from hidden state and embedding side by side to the hidden width.
+    """Return the projection of a draft layer: hidden state and embedding side by side to the hidden width.
 
     Parameters
     ----------
