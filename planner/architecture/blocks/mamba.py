@@ -1,8 +1,8 @@
 """Mamba-2: a selective state-space layer with a short convolution and a state for each head.
 
 Each head keeps a ``head_dim x state`` matrix; groups of heads share the input and output vectors of the
-recurrence (Dao and Gu, 2024, arXiv 2405.21060). Layout as in Hugging Face `Mamba2Mixer`, `NemotronHMamba2Mixer`
-and `GraniteMoeHybridMambaLayer`.
+recurrence (Dao and Gu, 2024, arXiv 2405.21060). Layout as in Hugging Face `Mamba2Mixer`,
+`NemotronHMamba2Mixer` and `GraniteMoeHybridMambaLayer`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,9 @@ FAMILIES: dict[str, str] = {
     "Qwen3VLMoeForConditionalGeneration": "multimodal",
     "NemotronHForCausalLM": "nemotron_h",
     "Qwen3NextForCausalLM": "qwen_next",
+    "Qwen3_5ForCausalLM": "qwen_next",
     "Qwen3_5ForConditionalGeneration": "qwen_next",
+    "Qwen3_5MoeForCausalLM": "qwen_next",
     "Qwen3_5MoeForConditionalGeneration": "qwen_next",
 }
 

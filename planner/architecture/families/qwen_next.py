@@ -17,9 +17,25 @@ from planner.architecture.families.common import (
     listed_kinds,
     lm_head,
     state_dtype,
+    text_config,
 )
+from planner.architecture.families.vision import qwen3_vl
 from planner.architecture.model import Architecture, Block, Layer, draft_layer, norm
 from planner.architecture.tensors import Split
+
+# Class defaults of the vision configuration, which some configurations leave out.
+VISION_DEFAULTS: dict[str, object] = {
+    "deepstack_visual_indexes": [],
+    "depth": 27,
+    "hidden_size": 1152,
+    "intermediate_size": 4304,
+    "num_heads": 16,
+    "num_position_embeddings": 2304,
+    "out_hidden_size": 3584,
+    "patch_size": 16,
+    "spatial_merge_size": 2,
+    "temporal_patch_size": 2,
+}
 
 
 def build(config: Config) -> Architecture:
@@ -34,12 +50,15 @@ def build(config: Config) -> Architecture:
     -------
     Architecture
     """
-    text = config.part("text_config") if "text_config" in config else config
+    text = text_config(config) if "text_config" in config else config
     hidden, vocab = text.size("hidden_size"), text.size("vocab_size")
     kinds = mixer_kinds(text)
     feed = [feed_forward(text, index) for index in range(len(kinds))]
-    mixers = {"full_attention": attention(text), "linear_attention": linear_attention(text)}
-    tied = config.flag("tie_word_embeddings", text.flag("tie_word_embeddings"))
+    mixers: dict[str, Block] = {
+        "full_attention": attention(text),
+        "linear_attention": linear_attention(text),
+    }
+    tied = text.flag("tie_word_embeddings")
     return Architecture(
         family="qwen_next",
         hidden_size=hidden,
@@ -51,6 +70,7 @@ def build(config: Config) -> Architecture:
         ),
         head=lm_head(vocab, hidden, tied),
         draft=drafts(text, (norm(hidden), attention(text), norm(hidden), feed[-1])),
+        towers=towers(config),
         tied_embeddings=tied,
         max_context=text.size("max_position_embeddings"),
         state_dtype=state_dtype(text),
@@ -179,3 +199,21 @@ def drafts(text: Config, blocks: tuple[Block, ...]) -> tuple[Layer, ...]:
     plain = draft_layer(*blocks)
     entry = draft_layer(norm(hidden, hidden, hidden), draft_projection(hidden, Split.COLUMN), *blocks)
     return (entry, *[plain] * (count - 1)) if count else ()
+
+
+def towers(config: Config) -> tuple[Block, ...]:
+    """Return the vision tower, where the configuration is that of the multimodal model.
+
+    Parameters
+    ----------
+    config : Config
+        The outer configuration.
+
+    Returns
+    -------
+    tuple of Block
+    """
+    if "text_config" not in config:
+        return ()
+    given = config.part("vision_config").values if "vision_config" in config else {}
+    return (qwen3_vl(Config({**VISION_DEFAULTS, **given}, f"{config.where}: vision_config")),)
