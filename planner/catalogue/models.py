@@ -59,7 +59,7 @@ class Model(Record):
     name: str
     hf_repo: str | None = None
     released: str | None = None
-    config_status: Literal["published", "recalled", "inferred", "partly inferred"]
+    config_status: Literal["published", "recalled", "inferred", "partly inferred", "imported"]
     config_note: str | None = None
     max_context: int | None = Field(default=None, gt=0)
     aliases: tuple[str, ...] = Tuple
