@@ -1,4 +1,4 @@
-"""Models by name or from a Hugging Face `config.json`: a local file, a directory, or a repository on the hub."""
+"""Models by name, or from a Hugging Face `config.json`: a file, a directory, a repository on the hub."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ModelChoice:
     model : Model
         The record.
     quantisation : str or None
-        The variant that an alias such as ``nvidia/DeepSeek-R1-FP4`` stands for; None for the native checkpoint.
+        The variant that an alias such as ``nvidia/DeepSeek-R1-FP4`` stands for; None for the native one.
     """
 
     model: Model
@@ -61,9 +61,9 @@ def model_from(name: str, catalogue: Catalogue) -> ModelChoice:
         return ModelChoice(model_from_config(path))
     try:
         model = catalogue.model(name)
-    except UnknownName:
+    except UnknownName as error:
         if name.count("/") == 1 and not name.startswith((".", "/", "~")):
-            return ModelChoice(_model_from_hub(name))
+            return ModelChoice(_model_from_hub(name, str(error)))
         raise
     implied = {alias.casefold(): variant for alias, variant in model.quantised_aliases.items()}
     return ModelChoice(model, implied.get(name.strip().casefold()))
@@ -141,14 +141,13 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number that a configuration may hold")
 
 
-def _model_from_hub(repository: str) -> Model:
-    """Fetch a configuration; mirror (`HF_ENDPOINT`) and offline mode (`HF_HUB_OFFLINE`) are the hub library's."""
+def _model_from_hub(repository: str, unknown: str) -> Model:
+    """Fetch a configuration; the hub library itself honours HF_ENDPOINT (a mirror) and HF_HUB_OFFLINE."""
     try:
         import huggingface_hub
     except ImportError:
         raise Unsupported(
-            f"model {repository!r} is not in the catalogue, and asking the hub needs the extra: "
-            "pip install 'planner[hub]'; or give the path of its config.json"
+            f"{unknown}; to ask the hub for it: pip install 'planner[hub]', or give the path of its config.json"
         ) from None
     try:
         file = huggingface_hub.hf_hub_download(repository, "config.json")
