@@ -8,6 +8,7 @@ compressed-tensors (per channel) and AutoAWQ/GPTQ (INT4 groups with zero points)
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from planner.errors import Unsupported, nearest_names
@@ -86,11 +87,15 @@ FORMATS = _formats(
     Format("int8-channel", 8, 1, 0, 16, compute="int8"),
     Format("mxfp4", 4, 1, 32, 8, compute="fp4"),
     Format("nvfp4", 4, 1, 16, 8, tensor_bytes=8, compute="fp4"),
-    Format("int4-g32", 4, 1, 32, 16),
+    # compressed-tensors also stores the shape of each packed matrix, as two 32-bit integers.
+    Format("int4-g32", 4, 1, 32, 16, tensor_bytes=8),
     Format("int4-g128", 4, 1, 128, 16),
     # A scale of 16 bits and a zero point of 4 for each group.
     Format("int4-awq-g128", 4, 1, 128, 20),
 )
+
+
+_AVERAGE = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)bpw")
 
 
 def weight_format(name: str) -> Format:
@@ -99,7 +104,7 @@ def weight_format(name: str) -> Format:
     Parameters
     ----------
     name : str
-        A key of `FORMATS`.
+        A key of `FORMATS`, or an average such as ``4.89bpw`` (bits per weight of a GGUF or EXL file).
 
     Returns
     -------
@@ -110,6 +115,9 @@ def weight_format(name: str) -> Format:
     Unsupported
         When there is no such format; the message names the nearest.
     """
+    average = _AVERAGE.fullmatch(name)
+    if average:
+        return Format(name, float(average[1]))
     try:
         return FORMATS[name]
     except KeyError:

@@ -13,6 +13,12 @@ from planner.errors import UnsupportedArchitecture, nearest_names
 # Architecture name (`architectures[0]`) -> module of this package that builds it. A family is imported only
 # when a model of it is asked for.
 FAMILIES: dict[str, str] = {
+    "DeepseekV2ForCausalLM": "deepseek",
+    "DeepseekV3ForCausalLM": "deepseek",
+    "DeepseekV32ForCausalLM": "deepseek",
+    "Glm4MoeLiteForCausalLM": "deepseek",
+    "GlmMoeDsaForCausalLM": "deepseek",
+    "MistralLarge3ForCausalLM": "deepseek",
     "LlamaForCausalLM": "llama",
     "MistralForCausalLM": "llama",
     "Qwen2ForCausalLM": "llama",
