@@ -1,0 +1,439 @@
+"""The catalogue: shipped files, a user's own files over them, and one entry read at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
+
+from planner.catalogue.documents import Document, Entry, data_directory
+from planner.catalogue.figures import Record, Source
+from planner.catalogue.gpu import Gpu
+from planner.catalogue.models import Model
+from planner.catalogue.price import Price, PriceKind
+from planner.catalogue.problems import catalogue_error
+from planner.errors import CatalogueError, UnknownName, nearest_names, unknown_name
+
+if TYPE_CHECKING:
+    from planner.catalogue.stacks import Stack
+
+ENVIRONMENT = "PLANNER_CATALOGUE"
+"""Environment variable with a user's own catalogue files, separated as in PATH."""
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Which shipped file holds a root key, and what its entries are."""
+
+    file: str
+    kind: str
+
+
+ROOTS: Mapping[str, Root] = {
+    "gpus": Root("hardware.yaml", "gpu"),
+    "models": Root("models.yaml", "model"),
+    "prices": Root("prices.yaml", "price"),
+    "stacks": Root("stacks.yaml", "stack"),
+    "unmapped": Root("hardware.yaml", "name"),
+    "sources": Root("", "source"),
+}
+"""`sources:` may stand in any file and serves the entries of that file and of the files over it."""
+
+
+def load_catalogue(
+    path: str | os.PathLike[str] | None = None, extra: Iterable[str | os.PathLike[str]] = ()
+) -> Catalogue:
+    """Open the catalogue; entries are parsed when they are asked for.
+
+    Parameters
+    ----------
+    path : path, optional
+        A directory with hardware.yaml, models.yaml, prices.yaml and stacks.yaml instead of the shipped one;
+        or a single catalogue file, which then lies over the shipped ones as if given in `extra`.
+    extra : iterable of path
+        A user's own files. They lie over those of the environment variable `PLANNER_CATALOGUE`; the last
+        one wins. They are read and checked here and now.
+
+    Returns
+    -------
+    Catalogue
+        Everything the files hold.
+
+    Raises
+    ------
+    CatalogueError
+        When a file cannot be read or a user's file is wrong.
+    """
+    from planner.catalogue.integrity import check_user_files
+
+    own = [Path(name) for name in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if name]
+    directory = data_directory()
+    if path is not None and Path(path).is_dir():
+        directory = Path(path)
+    elif path is not None:
+        own.append(Path(path))
+    own.extend(Path(name) for name in extra)
+    catalogue = Catalogue(directory, own)
+    if own:
+        catalogue.warnings.extend(check_user_files(catalogue))
+    return catalogue
+
+
+class Catalogue:
+    """GPUs, models, prices and stacks, by id or alias, with the user's own entries over the shipped ones.
+
+    An entry that a user's file gives for an existing id is merged over it: mappings key by key, while a
+    figure (a mapping with `value`), a list and a plain value replace what was there, and null removes it.
+    So a figure never keeps the source of another. Price rows replace the row of the same GPU, provider, kind
+    and date, and are added otherwise.
+    """
+
+    def __init__(self, directory: Path, own: Iterable[Path] = ()) -> None:
+        self.directory = directory
+        self.own = [Document(path) for path in own]
+        self.warnings: list[str] = []
+        self._shipped: dict[str, Document] = {}
+        self._records: dict[tuple[str, str], Record] = {}
+        self._sources: dict[tuple[Path, str], Source] = {}
+        self._names: dict[str, dict[str, list[str]]] = {}
+
+    # -- what is asked of it ---------------------------------------------------------------------------------
+
+    def gpu(self, name: str) -> Gpu:
+        """Return the accelerator of this id or alias; `UnknownName` with the nearest names otherwise."""
+        return self._record("gpus", self.resolve("gpus", name), Gpu)
+
+    def model(self, name: str) -> Model:
+        """Return the model of this id or alias; `UnknownName` with the nearest names otherwise."""
+        return self._record("models", self.resolve("models", name), Model)
+
+    def stack(self, name: str) -> Stack:
+        """Return the engine stack of this id or alias; `UnknownName` with the nearest names otherwise."""
+        return self._record("stacks", self.resolve("stacks", name), _stack_record())
+
+    def gpu_ids(self) -> list[str]:
+        """Return the ids of all accelerators in the order of the files."""
+        return self.ids("gpus")
+
+    def model_ids(self) -> list[str]:
+        """Return the ids of all models in the order of the files."""
+        return self.ids("models")
+
+    def stack_ids(self) -> list[str]:
+        """Return the ids of all engine stacks in the order of the files."""
+        return self.ids("stacks")
+
+    def gpus(self) -> list[Gpu]:
+        """Return all accelerators in the order of the files."""
+        return [self._record("gpus", key, Gpu) for key in self.gpu_ids()]
+
+    def models(self) -> list[Model]:
+        """Return all models in the order of the files."""
+        return [self._record("models", key, Model) for key in self.model_ids()]
+
+    def stacks(self) -> list[Stack]:
+        """Return all engine stacks in the order of the files."""
+        return [self._record("stacks", key, _stack_record()) for key in self.stack_ids()]
+
+    def prices(self, gpu: str | None = None, kind: PriceKind | str | None = None) -> list[Price]:
+        """Return prices in the order of the files, of one GPU or one kind if asked.
+
+        Parameters
+        ----------
+        gpu : str, optional
+            Id or alias of the accelerator.
+        kind : PriceKind or str, optional
+            The terms, such as "on-demand".
+
+        Returns
+        -------
+        list of Price
+            Empty when nobody quotes one.
+        """
+        if kind is not None and kind not in {known.value for known in PriceKind}:
+            raise unknown_name("price kind", str(kind), [known.value for known in PriceKind])
+        keys = self._price_keys() if gpu is None else [self.resolve("gpus", gpu)]
+        rows = [price for key in keys for price in self.prices_of(key)]
+        return [price for price in rows if kind is None or price.kind == kind]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 [hex] of the text of every file of this catalogue."""
+        together = hashlib.sha256()
+        for document in [*self._all_shipped(), *self.own]:
+            together.update(document.sha256)
+        return together.hexdigest()
+
+    @property
+    def short_digest(self) -> str:
+        """The first 12 digits of `digest`."""
+        return self.digest[:12]
+
+    def validate(self) -> list[str]:
+        """Parse every entry of every file and apply the integrity rules.
+
+        Returns
+        -------
+        list of str
+            The warnings.
+
+        Raises
+        ------
+        CatalogueError
+            For the first thing that is wrong.
+        """
+        from planner.catalogue.integrity import check_catalogue
+
+        for document in [*self._all_shipped(), *self.own]:
+            document.check()
+        return check_catalogue(self)
+
+    def ids_everywhere(self, root: str) -> list[str]:
+        """Return the ids under a root key in whatever file it stands."""
+        documents = [*self._all_shipped(), *self.own]
+        return list(dict.fromkeys(key for document in documents for key in document.ids(root)))
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    def ids(self, root: str) -> list[str]:
+        """Return the ids under a root key: shipped ones first, then a user's new ones."""
+        return list(dict.fromkeys(key for document in self._documents(root) for key in document.ids(root)))
+
+    def resolve(self, root: str, name: str) -> str:
+        """Return the id that a name stands for.
+
+        Parameters
+        ----------
+        root : str
+            The root key, such as "gpus".
+        name : str
+            An id or an alias in any case; blanks, `_` and `-` are the same where nothing matches exactly.
+
+        Returns
+        -------
+        str
+            The id.
+
+        Raises
+        ------
+        UnknownName
+            With the nearest names, or with the candidates when the name stands for several.
+        """
+        kind = ROOTS[root].kind
+        if any(document.has(root, name) for document in self._documents(root)):
+            return name
+        names = self._index(root)
+        found = names.get(name.strip().casefold()) or names.get(_loose(name), [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UnknownName(f"{kind} {name!r} may be any of {', '.join(found)}; name one of them")
+        if root == "gpus":
+            self._refuse_unmapped(name)
+        raise unknown_name(kind, name, {known for known in names if known})
+
+    def aliases(self, root: str, key: str) -> list[str]:
+        """Return the other names of an entry, as the files write them."""
+        found = [
+            alias for document in self._documents(root) for alias, of in document.aliases(root) if of == key
+        ]
+        return list(dict.fromkeys(found))
+
+    def _index(self, root: str) -> dict[str, list[str]]:
+        """Return every name, casefolded and loosened, with the ids it stands for."""
+        if root not in self._names:
+            exact: dict[str, list[str]] = {key.casefold(): [key] for key in self.ids(root)}
+            loose: dict[str, list[str]] = {_loose(key): [key] for key in self.ids(root)}
+            ids = set(exact)
+            for document in self._documents(root):
+                for alias, key in document.aliases(root):
+                    for index, form in ((exact, alias.strip().casefold()), (loose, _loose(alias))):
+                        if form not in ids and key not in index.setdefault(form, []):
+                            index[form].append(key)
+            self._names[root] = {**loose, **exact}
+        return self._names[root]
+
+    def _refuse_unmapped(self, name: str) -> None:
+        for document in reversed(self._documents("unmapped")):
+            for key in document.ids("unmapped"):
+                if _loose(key) == _loose(name):
+                    note = document.entry("unmapped", key).data
+                    raise UnknownName(f"{name!r} stands for no single gpu of the catalogue: {note}")
+
+    # -- records ---------------------------------------------------------------------------------------------
+
+    def _record(self, root: str, key: str, record: type[R]) -> R:
+        made = self._records.get((root, key))
+        if made is None:
+            entries = self.entries(root, key)
+            data: Any = {}
+            for entry in entries:
+                data = _merge(data, entry.data)
+            made = self._records[root, key] = self._make(record, f"{root}.{key}", data, entries, {"id": key})
+        assert isinstance(made, record)
+        return made
+
+    def _make(
+        self, record: type[R], shown: str, data: Any, entries: list[Entry], known: Mapping[str, Any]
+    ) -> R:
+        """Build a record from merged data, or say on which line of which file it cannot be."""
+        last = entries[-1]
+        if not isinstance(data, dict):
+            raise CatalogueError(
+                f"{last.piece.file}:{last.line_of(())}: {shown}: expected a mapping of fields"
+            )
+        context = {
+            "sources": _Sources(self, entries),
+            "default_source": data.get("source"),
+            "default_date": data.get("date"),
+        }
+        if record is Gpu:
+            data = {field: value for field, value in data.items() if field not in ("source", "date")}
+        try:
+            return record.model_validate({**data, **known}, context=context)
+        except ValidationError as error:
+            raise catalogue_error(error, record, shown, entries) from None
+
+    def load_entry(self, root: str, key: str) -> None:
+        """Read one entry of any root key, raising `CatalogueError` for what is wrong with it."""
+        if root in ("gpus", "models"):
+            self._record(root, key, Gpu if root == "gpus" else Model)
+        elif root == "stacks":
+            self._record(root, key, _stack_record())
+        elif root == "prices":
+            self.prices_of(self._gpu_key(key))
+        elif root == "sources":
+            for document in [*self._all_shipped(), *self.own]:
+                self.source_in(document, key)
+
+    def entries(self, root: str, key: str) -> list[Entry]:
+        """Return the pieces an entry is merged from, the shipped one first."""
+        return [document.entry(root, key) for document in self._documents(root) if document.has(root, key)]
+
+    def _price_keys(self) -> list[str]:
+        """Return the GPUs that have prices, by their ids; a GPU outside the catalogue keeps its name."""
+        return list(dict.fromkeys(self._gpu_key(key) for key in self.ids("prices")))
+
+    def _gpu_key(self, name: str) -> str:
+        try:
+            return self.resolve("gpus", name)
+        except UnknownName:
+            return name
+
+    def prices_of(self, gpu: str) -> list[Price]:
+        """Return the prices of one GPU by its id, a user's rows over the shipped ones."""
+        rows: list[Price] = []
+        for document in self._documents("prices"):
+            keys = [
+                key for key in document.ids("prices") if key == gpu or self._is_own_name(document, key, gpu)
+            ]
+            here = [price for key in keys for price in self._price_rows(document, key, gpu)]
+            replaced = {price.identity for price in here}
+            rows = [price for price in rows if price.identity not in replaced] + here
+        return rows
+
+    def _is_own_name(self, document: Document, key: str, gpu: str) -> bool:
+        """Return whether a user's file prices this GPU under another of its names."""
+        return document in self.own and self._gpu_key(key) == gpu
+
+    def _price_rows(self, document: Document, key: str, gpu: str) -> list[Price]:
+        entry = document.entry("prices", key)
+        if not isinstance(entry.data, list):
+            raise CatalogueError(
+                f"{entry.piece.file}:{entry.line_of(())}: prices.{key}: expected a list of prices"
+            )
+        made = []
+        for position, row in enumerate(entry.data):
+            located = Entry(row, entry.piece, (*entry.prefix, position))
+            made.append(self._make(Price, f"prices.{key}.{position}", row, [located], {"gpu": gpu}))
+        return made
+
+    # -- files -----------------------------------------------------------------------------------------------
+
+    def _documents(self, root: str) -> list[Document]:
+        """Return the files that may hold a root key, in the order in which they lie over each other."""
+        return [self._shipped_document(ROOTS[root].file), *self.own]
+
+    def _shipped_document(self, file: str) -> Document:
+        if file not in self._shipped:
+            self._shipped[file] = Document(self.directory / file)
+        return self._shipped[file]
+
+    def _all_shipped(self) -> list[Document]:
+        return [
+            self._shipped_document(file)
+            for file in sorted({root.file for root in ROOTS.values() if root.file})
+        ]
+
+    def source_in(self, document: Document, key: str) -> Source | None:
+        """Return a source of one file's `sources:` table, or None."""
+        if not document.has("sources", key):
+            return None
+        where = (document.path, key)
+        if where not in self._sources:
+            entry = document.entry("sources", key)
+            self._sources[where] = self._make(Source, f"sources.{key}", entry.data, [entry], {"id": key})
+        return self._sources[where]
+
+    def document_of(self, entry: Entry) -> Document:
+        """Return the file that an entry stands in."""
+        documents = [*self._shipped.values(), *self.own]
+        return next(document for document in documents if str(document.path) == entry.piece.file)
+
+
+class _Sources:
+    """The sources an entry may name: those of its own file first, then those of the files over it."""
+
+    def __init__(self, catalogue: Catalogue, entries: list[Entry]) -> None:
+        self._catalogue = catalogue
+        own_files = [catalogue.document_of(entry) for entry in reversed(entries)]
+        self._documents = list(dict.fromkeys([*own_files, *reversed(catalogue.own)]))
+
+    def source(self, key: str) -> Source | None:
+        for document in self._documents:
+            found = self._catalogue.source_in(document, key)
+            if found is not None:
+                return found
+        return None
+
+    def source_ids(self) -> list[str]:
+        return [key for document in self._documents for key in document.ids("sources")]
+
+
+def _stack_record() -> type[Stack]:
+    """Return the record of a stack, imported when one is asked for: many questions need none."""
+    from planner.catalogue.stacks import Stack
+
+    return Stack
+
+
+def _loose(name: str) -> str:
+    return re.sub(r"[\s_-]+", "-", name.strip().casefold())
+
+
+def _merge(below: Any, over: Any) -> Any:
+    """Lay one entry over another; see `Catalogue` for the rule."""
+    if not isinstance(below, dict) or not isinstance(over, dict) or "value" in over:
+        return over
+    merged = dict(below)
+    for key, value in over.items():
+        if value is None and key in below:
+            del merged[key]
+        else:
+            merged[key] = _merge(below.get(key), value)
+    return merged
+
+
+def nearest_root(name: str) -> str:
+    """Return what to say about a root key that does not exist."""
+    near = nearest_names(name, ROOTS)
+    return f"nearest: {', '.join(near)}" if near else f"there are {', '.join(ROOTS)}"
