@@ -204,13 +204,15 @@ class Config:
             raise InvalidInput(f"{self.where}: {key} has {len(value)} items; expected {length}")
         return value
 
-    def part(self, *keys: str) -> Config:
+    def part(self, *keys: str, defaults: Mapping[str, Any] | None = None) -> Config:
         """Return a nested configuration, from the first of `keys` that is present.
 
         Parameters
         ----------
         *keys : str
             Names of the field, such as ``text_config``.
+        defaults : mapping, optional
+            What the model class fills in for absent fields, or for the whole part.
 
         Returns
         -------
@@ -227,5 +229,22 @@ class Config:
                 continue
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"{self.where}: {key} is not an object")
-            return Config(value, f"{self.where}: {key}")
+            return Config(value, f"{self.where}: {key}").with_defaults(defaults or {})
+        if defaults is not None:
+            return Config(defaults, f"{self.where}: {keys[0]}")
         raise InvalidInput(f"{self.where}: {' or '.join(keys)} is missing")
+
+    def with_defaults(self, defaults: Mapping[str, Any]) -> Config:
+        """Return this configuration with absent fields filled in.
+
+        Parameters
+        ----------
+        defaults : mapping
+            Values that the model class gives to fields that configurations omit.
+
+        Returns
+        -------
+        Config
+        """
+        missing = {key: value for key, value in defaults.items() if key not in self}
+        return Config({**self.values, **missing}, self.where)

@@ -41,6 +41,10 @@ class GroupedQueryAttention:
         Whether each query head has a learnt sink logit.
     stores_cache : bool
         False where the layer reads another layer's keys and values and has no projections for them.
+    cross : bool
+        Whether keys and values come from an image's features, so that text tokens add none.
+    fused : bool
+        Whether the checkpoint stores queries, keys and values in one matrix.
     """
 
     hidden: int
@@ -57,6 +61,8 @@ class GroupedQueryAttention:
     value_projection: bool = True
     sinks: bool = False
     stores_cache: bool = True
+    cross: bool = False
+    fused: bool = False
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
@@ -71,7 +77,15 @@ class GroupedQueryAttention:
             if self.value_projection:
                 column.append(("v_proj", values, self.kv_heads))
         parts = [
-            Tensor(name, "attention", rows, self.hidden, split=Split.COLUMN, units=heads)
+            Tensor(
+                name,
+                "attention",
+                rows,
+                self.hidden,
+                split=Split.COLUMN,
+                units=heads,
+                joined=self.fused and name != "q_proj",
+            )
             for name, rows, heads in column
         ]
         context = self.q_heads * self.value_dim
@@ -95,7 +109,7 @@ class GroupedQueryAttention:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the keys and values that the block keeps."""
-        if not self.stores_cache:
+        if self.cross or not self.stores_cache:
             return ()
         kind = "full" if self.window is None else "window"
         return (

@@ -23,6 +23,8 @@ class DenseMlp:
         Whether the projections have a bias.
     group : str
         Weight group; shared experts and drafts use their own.
+    fused : bool
+        Whether the checkpoint stores gate and up in one matrix.
     """
 
     hidden: int
@@ -30,12 +32,21 @@ class DenseMlp:
     gated: bool = True
     bias: bool = False
     group: str = "dense_mlp"
+    fused: bool = False
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
         inputs = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
         parts = [
-            Tensor(name, self.group, self.intermediate, self.hidden, split=Split.COLUMN) for name in inputs
+            Tensor(
+                name,
+                self.group,
+                self.intermediate,
+                self.hidden,
+                split=Split.COLUMN,
+                joined=self.fused and name != "gate_proj",
+            )
+            for name in inputs
         ]
         parts.append(Tensor("down_proj", self.group, self.hidden, self.intermediate, split=Split.ROW))
         if self.bias:

@@ -34,6 +34,23 @@ def dense(config: Config, index: int) -> Block:
     return DenseMlp(hidden, width, bias=config.flag("mlp_bias"))
 
 
+def phi(config: Config, index: int) -> Block:
+    """Return Phi-3's MLP, whose gate and up are one matrix.
+
+    Parameters
+    ----------
+    config : Config
+        The text configuration.
+    index : int
+        Number of the layer, from 0; all are equal.
+
+    Returns
+    -------
+    Block
+    """
+    return DenseMlp(config.size("hidden_size"), config.size("intermediate_size"), fused=True)
+
+
 def mixtral(config: Config, index: int) -> Block:
     """Return Mixtral's experts, as wide as `intermediate_size`.
 
@@ -90,10 +107,16 @@ class Traits:
 
     Parameters
     ----------
+    norms : int
+        Norms of a layer: 2, or 4 where the blocks' outputs are normalised too.
     qkv_bias : bool
         Queries, keys and values have a bias.
+    fused_qkv : bool
+        The checkpoint stores them in one matrix.
     head_norm, wide_norm : bool
         Queries and keys are normalised: each head by the same vector, or all heads side by side.
+    gate : bool
+        Attention has an output gate for each element.
     optional_window : bool
         `sliding_window` counts only where `use_sliding_window` is set.
     full_every : int
@@ -102,35 +125,53 @@ class Traits:
         Embeddings are tied by default.
     feed_forward : callable
         Builds the feed-forward block of a layer.
+    defaults : tuple of (str, int)
+        Values of fields that published configurations omit.
     """
 
+    norms: int = 2
     qkv_bias: bool = False
+    fused_qkv: bool = False
     head_norm: bool = False
     wide_norm: bool = False
+    gate: bool = False
     optional_window: bool = False
     full_every: int = 0
     tied: bool = False
     feed_forward: Callable[[Config, int], Block] = dense
+    defaults: tuple[tuple[str, int], ...] = ()
 
 
+LLAMA = Traits()
 QWEN2 = Traits(qkv_bias=True, optional_window=True)
 QWEN3 = Traits(head_norm=True, optional_window=True)
 QWEN3_MOE = Traits(head_norm=True, optional_window=True, feed_forward=qwen_experts)
+GEMMA3 = (
+    ("num_attention_heads", 8),
+    ("num_key_value_heads", 4),
+    ("head_dim", 256),
+    ("vocab_size", 262208),
+    ("max_position_embeddings", 131072),
+)
 TRAITS = {
-    "deci": Traits(),
+    "deci": LLAMA,
     "gemma": Traits(tied=True),
-    "granite": Traits(),
-    "llama": Traits(),
-    "ministral3": Traits(),
-    "mistral": Traits(),
+    "gemma2": Traits(norms=4, full_every=2, tied=True),
+    "gemma3_text": Traits(norms=4, head_norm=True, full_every=6, tied=True, defaults=GEMMA3),
+    "granite": LLAMA,
+    "llama": LLAMA,
+    "ministral3": LLAMA,
+    "mistral": LLAMA,
     "mixtral": Traits(feed_forward=mixtral),
+    "muse_glimmer_text": Traits(norms=4, gate=True, full_every=4),
     "olmo3": Traits(wide_norm=True, full_every=4),
-    "phi3": Traits(),
+    "phi3": Traits(fused_qkv=True, feed_forward=phi),
     "qwen2": QWEN2,
     "qwen2_5_vl_text": QWEN2,
     "qwen2_moe": Traits(qkv_bias=True, optional_window=True, feed_forward=qwen_experts),
     "qwen3": QWEN3,
     "qwen3_moe": QWEN3_MOE,
+    "qwen3_omni_moe_text": QWEN3_MOE,
     "qwen3_vl_moe_text": QWEN3_MOE,
     "qwen3_vl_text": QWEN3,
 }
@@ -149,9 +190,12 @@ def build(config: Config) -> Architecture:
     Architecture
     """
     traits = TRAITS[config.choice("model_type", TRAITS)]
+    config = config.with_defaults(dict(traits.defaults))
     hidden, vocab = config.size("hidden_size"), config.size("vocab_size")
     layers = config.size("num_hidden_layers")
     tied = config.flag("tie_word_embeddings", traits.tied)
+    # Where a norm stands (before its block, after it, or both) changes no count.
+    norms = norm(*[hidden] * traits.norms)
     per_layer = zip(kv_heads(config, layers), layer_windows(config, traits, layers), strict=True)
     return Architecture(
         family="llama",
@@ -159,14 +203,7 @@ def build(config: Config) -> Architecture:
         vocab_size=vocab,
         embedding=(embedding(vocab, hidden),),
         layers=tuple(
-            # Two norms a layer; OLMo 3 has them after the blocks instead of before.
-            Layer(
-                (
-                    norm(hidden, hidden),
-                    attention(config, traits, heads, window),
-                    traits.feed_forward(config, index),
-                )
-            )
+            Layer((norms, attention(config, traits, heads, window), traits.feed_forward(config, index)))
             for index, (heads, window) in enumerate(per_layer)
         ),
         head=lm_head(vocab, hidden, tied),
@@ -211,7 +248,8 @@ def layer_windows(config: Config, traits: Traits, layers: int) -> list[int | Non
     list of int or None
     """
     if "layer_types" in config or traits.full_every:
-        return windows(config, layers, traits.full_every)
+        every = config.size("sliding_window_pattern", default=traits.full_every or 1)
+        return windows(config, layers, every)
     if "sliding_window" not in config or (traits.optional_window and not config.flag("use_sliding_window")):
         return [None] * layers
     # Qwen's first `max_window_layers` layers see everything even where the window is in use.
@@ -249,4 +287,6 @@ def attention(config: Config, traits: Traits, heads: int, window: int | None) ->
         qkv_bias=traits.qkv_bias or config.flag("attention_bias"),
         out_bias=config.flag("attention_bias"),
         qk_norm=normalised,
+        gate=q_heads * width if traits.gate else 0,
+        fused=traits.fused_qkv,
     )

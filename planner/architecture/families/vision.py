@@ -94,6 +94,31 @@ def attention(hidden: int, heads: int, bias: bool = True) -> GroupedQueryAttenti
     return GroupedQueryAttention(hidden, heads, heads, width, width, qkv_bias=bias, out_bias=bias)
 
 
+def encoder_layers(
+    hidden: int, heads: int, intermediate: int, layers: int, bias: bool = True
+) -> list[tuple[Block, int]]:
+    """Return the layers of a plain vision transformer: two norms with bias, attention, an MLP of two matrices.
+
+    Parameters
+    ----------
+    hidden, heads, intermediate : int
+        Width of the stream, attention heads, and width of the MLP.
+    layers : int
+        Number of layers.
+    bias : bool
+        Whether attention has biases; the MLP always has.
+
+    Returns
+    -------
+    list of (Block, int)
+    """
+    return [
+        (norm(*[hidden] * 4), layers),
+        (attention(hidden, heads, bias), layers),
+        (DenseMlp(hidden, intermediate, gated=False, bias=True), layers),
+    ]
+
+
 def patch_merger(name: str, width: int, out: int, norm_width: int, norms: int = 2) -> list[tuple[Block, int]]:
     """Return the projector of the Qwen-VL models: neighbouring patches side by side through two layers.
 
@@ -133,12 +158,10 @@ def qwen3_vl(config: Config) -> Tower:
     intermediate, out = config.size("intermediate_size"), config.size("out_hidden_size")
     merged = hidden * config.size("spatial_merge_size") ** 2
     depth = config.size("depth")
-    layer: list[Block] = [norm(hidden, hidden), norm(hidden, hidden), attention(hidden, heads)]
-    layer.append(DenseMlp(hidden, intermediate, gated=False, bias=True))
     parts: list[tuple[Block, int]] = [
         (patch_embedding(config, config.size("temporal_patch_size")), 1),
         (table("pos_embed", config.size("num_position_embeddings"), hidden), 1),
-        *((block, depth) for block in layer),
+        *encoder_layers(hidden, heads, intermediate, depth),
         *patch_merger("merger", merged, out, hidden),
     ]
     deepstack = len(config.items("deepstack_visual_indexes", int))
@@ -169,6 +192,170 @@ def qwen2_5_vl(config: Config) -> Tower:
             (attention(hidden, heads), depth),
             (DenseMlp(hidden, intermediate, bias=True), depth),
             *patch_merger("merger", merged, config.size("out_hidden_size"), hidden, norms=1),
+        ),
+        divides=gcd(heads, intermediate),
+    )
+
+
+def siglip(config: Config) -> list[tuple[Block, int]]:
+    """Return the parts of a SigLIP encoder without pooling head (Hugging Face class SiglipVisionTransformer).
+
+    Parameters
+    ----------
+    config : Config
+        Its configuration.
+
+    Returns
+    -------
+    list of (Block, int)
+    """
+    hidden, heads = config.size("hidden_size"), config.size("num_attention_heads")
+    positions = (config.size("image_size") // config.size("patch_size")) ** 2
+    layers = config.size("num_hidden_layers")
+    return [
+        (patch_embedding(config), 1),
+        (table("position_embedding", positions, hidden), 1),
+        *encoder_layers(hidden, heads, config.size("intermediate_size"), layers),
+        (norm(hidden, hidden), 1),
+    ]
+
+
+def gemma3(config: Config, out: int) -> Tower:
+    """Build the tower of Gemma 3: SigLIP, then a norm and one projection.
+
+    Parameters
+    ----------
+    config : Config
+        Its ``vision_config``.
+    out : int
+        Width of the language model.
+
+    Returns
+    -------
+    Tower
+    """
+    hidden = config.size("hidden_size")
+    projection = linear("mm_input_projection", out, hidden, bias=False)
+    return Tower(
+        (*siglip(config), (norm(hidden), 1), (projection, 1)),
+        divides=gcd(config.size("num_attention_heads"), config.size("intermediate_size")),
+    )
+
+
+def pixtral(config: Config, out: int, merge: int) -> Tower:
+    """Build the tower of Mistral 3 (Hugging Face classes PixtralVisionModel, Mistral3MultiModalProjector).
+
+    Parameters
+    ----------
+    config : Config
+        Its ``vision_config``.
+    out : int
+        Width of the language model.
+    merge : int
+        Patches along each side that become one.
+
+    Returns
+    -------
+    Tower
+    """
+    hidden, heads = config.size("hidden_size"), config.size("num_attention_heads")
+    intermediate, layers = config.size("intermediate_size"), config.size("num_hidden_layers")
+    return Tower(
+        (
+            (patch_embedding(config, bias=False), 1),
+            (norm(hidden), 1),
+            (norm(hidden, hidden), layers),
+            (attention(hidden, heads, bias=False), layers),
+            (DenseMlp(hidden, intermediate), layers),
+            (norm(hidden), 1),
+            (linear("patch_merger", hidden, hidden * merge**2, bias=False), 1),
+            (linear("projector.linear_1", out, hidden, Split.COLUMN, bias=False), 1),
+            (linear("projector.linear_2", out, out, Split.ROW, bias=False), 1),
+        ),
+        divides=gcd(heads, intermediate),
+    )
+
+
+def intern_vit(config: Config, out: int) -> Tower:
+    """Build the tower of InternVL3-78B: InternViT-6B with norms on queries and keys, and a projector.
+
+    Parameters
+    ----------
+    config : Config
+        Its ``vision_config``.
+    out : int
+        Width of the language model.
+
+    Returns
+    -------
+    Tower
+    """
+    hidden, heads = config.size("hidden_size"), config.size("num_attention_heads")
+    intermediate, layers = config.size("intermediate_size"), config.size("num_hidden_layers")
+    positions = (config.size("image_size") // config.size("patch_size")) ** 2 + 1
+    width = hidden // heads
+    heads_block = GroupedQueryAttention(hidden, heads, heads, width, width, out_bias=True, qk_norm=2 * hidden)
+    merged = 4 * hidden
+    return Tower(
+        (
+            (patch_embedding(config), 1),
+            (table("class_embedding", hidden), 1),
+            (table("position_embedding", positions, hidden), 1),
+            # Two norms without bias, and a scale after each block.
+            (norm(hidden, hidden), layers),
+            (norm(hidden, hidden, name="layer_scale"), layers),
+            (heads_block, layers),
+            (DenseMlp(hidden, intermediate, gated=False, bias=True), layers),
+            (norm(merged, merged), 1),
+            (linear("mlp1.1", out, merged), 1),
+            (linear("mlp1.3", out, out), 1),
+        ),
+        divides=gcd(heads, intermediate),
+    )
+
+
+# Class defaults of MuseGlimmerVisionConfig and, below, of the projector in MuseGlimmerConfig.
+MUSE = {
+    "hidden_size": 1536,
+    "intermediate_size": 8960,
+    "num_attention_heads": 16,
+    "num_hidden_layers": 50,
+    "patch_size": 14,
+    "patch_temporal": 2,
+    "pos_emb_height": 32,
+    "pos_emb_width": 32,
+}
+
+
+def muse(config: Config, out: int) -> Tower:
+    """Build the tower of Muse Glimmer (Hugging Face class MuseGlimmerVisionModel).
+
+    Parameters
+    ----------
+    config : Config
+        The outer configuration, which also holds the widths of the projector.
+    out : int
+        Width of the language model.
+
+    Returns
+    -------
+    Tower
+    """
+    tower = config.part("vision_config", defaults=MUSE)
+    hidden, heads = tower.size("hidden_size"), tower.size("num_attention_heads")
+    intermediate, layers = tower.size("intermediate_size"), tower.size("num_hidden_layers")
+    merged = config.size("out_hidden_size", default=6144)
+    projector = config.size("projector_hidden_size", default=4096)
+    positions = tower.size("pos_emb_height") * tower.size("pos_emb_width")
+    return Tower(
+        (
+            (patch_embedding(tower, tower.size("patch_temporal"), bias=False), 1),
+            (table("position_embedding", positions, hidden), 1),
+            (norm(*[hidden] * 4), 1),
+            *encoder_layers(hidden, heads, intermediate, layers),
+            (linear("adapter.fc1", projector, merged, Split.COLUMN, bias=False), 1),
+            (linear("adapter.fc2", projector, projector, Split.ROW, bias=False), 1),
+            (linear("projection", out, projector, Split.COLUMN, bias=False), 1),
         ),
         divides=gcd(heads, intermediate),
     )
