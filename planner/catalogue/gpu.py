@@ -196,7 +196,8 @@ class Gpu(Record):
         if stated is not None:
             return stated
         marketed = self._need(memory.marketed, "memory size")
-        note = f"{NAMEPLATE_SHARE:.0%} of the marketed {marketed.value / 1e9:g} GB; what a process gets is unpublished"
+        nameplate = f"the marketed {marketed.value / 1e9:g} GB"
+        note = f"{NAMEPLATE_SHARE:.0%} of {nameplate}; what a process gets is unpublished"
         value = marketed.value * NAMEPLATE_SHARE
         return marketed.model_copy(
             update={"value": value, "confidence": "assumed", "note": note, "alternatives": ()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.catalogue.figures import Figure
 from planner.catalogue.gpu import Gpu
 from planner.catalogue.price import Price
+from planner.catalogue.roots import ROOTS, nearest_root
 from planner.errors import CatalogueError, UnknownName
 from planner.units import format_bytes, format_quantity
 
@@ -250,8 +251,6 @@ def check_price(price: Price, known: bool) -> list[Problem]:
 
 def check_user_files(catalogue: Catalogue) -> list[str]:
     """Check every entry of the user's own files; raise the first error, return the warnings."""
-    from planner.catalogue.loader import ROOTS, nearest_root
-
     for document in catalogue.own:
         document.check()
         for root in document.roots():
@@ -266,8 +265,6 @@ def check_user_files(catalogue: Catalogue) -> list[str]:
 
 def check_catalogue(catalogue: Catalogue) -> list[str]:
     """Check every entry of every file; raise the first error, return the warnings."""
-    from planner.catalogue.loader import ROOTS
-
     return _check(catalogue, {(root, key) for root in ROOTS for key in catalogue.ids_everywhere(root)})
 
 

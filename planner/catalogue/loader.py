@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,9 +15,11 @@ from planner.catalogue.documents import Document, Entry, data_directory
 from planner.catalogue.figures import Record, Source
 from planner.catalogue.gpu import Gpu
 from planner.catalogue.models import Model
+from planner.catalogue.names import Names, loosen
 from planner.catalogue.price import Price, PriceKind
 from planner.catalogue.problems import catalogue_error
-from planner.errors import CatalogueError, UnknownName, nearest_names, unknown_name
+from planner.catalogue.roots import FILES, ROOTS, merge
+from planner.errors import CatalogueError, UnknownName, unknown_name
 
 if TYPE_CHECKING:
     from planner.catalogue.stacks import Stack
@@ -28,25 +28,6 @@ ENVIRONMENT = "PLANNER_CATALOGUE"
 """Environment variable with a user's own catalogue files, separated as in PATH."""
 
 R = TypeVar("R", bound=Record)
-
-
-@dataclass(frozen=True, slots=True)
-class Root:
-    """Which shipped file holds a root key, and what its entries are."""
-
-    file: str
-    kind: str
-
-
-ROOTS: Mapping[str, Root] = {
-    "gpus": Root("hardware.yaml", "gpu"),
-    "models": Root("models.yaml", "model"),
-    "prices": Root("prices.yaml", "price"),
-    "stacks": Root("stacks.yaml", "stack"),
-    "unmapped": Root("hardware.yaml", "name"),
-    "sources": Root("", "source"),
-}
-"""`sources:` may stand in any file and serves the entries of that file and of the files over it."""
 
 
 def load_catalogue(
@@ -91,10 +72,8 @@ def load_catalogue(
 class Catalogue:
     """GPUs, models, prices and stacks, by id or alias, with the user's own entries over the shipped ones.
 
-    An entry that a user's file gives for an existing id is merged over it: mappings key by key, while a
-    figure (a mapping with `value`), a list and a plain value replace what was there, and null removes it.
-    So a figure never keeps the source of another. Price rows replace the row of the same GPU, provider, kind
-    and date, and are added otherwise.
+    An entry that a user's file gives for an existing id is merged over it (see `roots.merge`). Price rows
+    replace the row of the same GPU, provider, kind and date, and are added otherwise.
     """
 
     def __init__(self, directory: Path, own: Iterable[Path] = ()) -> None:
@@ -104,7 +83,7 @@ class Catalogue:
         self._shipped: dict[str, Document] = {}
         self._records: dict[tuple[str, str], Record] = {}
         self._sources: dict[tuple[Path, str], Source] = {}
-        self._names: dict[str, dict[str, list[str]]] = {}
+        self._names: dict[str, Names] = {}
 
     # -- what is asked of it ---------------------------------------------------------------------------------
 
@@ -231,15 +210,15 @@ class Catalogue:
         kind = ROOTS[root].kind
         if any(document.has(root, name) for document in self._documents(root)):
             return name
-        names = self._index(root)
-        found = names.get(name.strip().casefold()) or names.get(_loose(name), [])
+        names = self._names_of(root)
+        found = names.candidates(name)
         if len(found) == 1:
             return found[0]
         if found:
             raise UnknownName(f"{kind} {name!r} may be any of {', '.join(found)}; name one of them")
         if root == "gpus":
             self._refuse_unmapped(name)
-        raise unknown_name(kind, name, {known for known in names if known})
+        raise unknown_name(kind, name, names.known())
 
     def aliases(self, root: str, key: str) -> list[str]:
         """Return the other names of an entry, as the files write them."""
@@ -248,24 +227,15 @@ class Catalogue:
         ]
         return list(dict.fromkeys(found))
 
-    def _index(self, root: str) -> dict[str, list[str]]:
-        """Return every name, casefolded and loosened, with the ids it stands for."""
+    def _names_of(self, root: str) -> Names:
         if root not in self._names:
-            exact: dict[str, list[str]] = {key.casefold(): [key] for key in self.ids(root)}
-            loose: dict[str, list[str]] = {_loose(key): [key] for key in self.ids(root)}
-            ids = set(exact)
-            for document in self._documents(root):
-                for alias, key in document.aliases(root):
-                    for index, form in ((exact, alias.strip().casefold()), (loose, _loose(alias))):
-                        if form not in ids and key not in index.setdefault(form, []):
-                            index[form].append(key)
-            self._names[root] = {**loose, **exact}
+            self._names[root] = Names(root, self.ids(root), self._documents(root))
         return self._names[root]
 
     def _refuse_unmapped(self, name: str) -> None:
         for document in reversed(self._documents("unmapped")):
             for key in document.ids("unmapped"):
-                if _loose(key) == _loose(name):
+                if loosen(key) == loosen(name):
                     note = document.entry("unmapped", key).data
                     raise UnknownName(f"{name!r} stands for no single gpu of the catalogue: {note}")
 
@@ -277,7 +247,7 @@ class Catalogue:
             entries = self.entries(root, key)
             data: Any = {}
             for entry in entries:
-                data = _merge(data, entry.data)
+                data = merge(data, entry.data)
             made = self._records[root, key] = self._make(record, f"{root}.{key}", data, entries, {"id": key})
         assert isinstance(made, record)
         return made
@@ -369,10 +339,7 @@ class Catalogue:
         return self._shipped[file]
 
     def _all_shipped(self) -> list[Document]:
-        return [
-            self._shipped_document(file)
-            for file in sorted({root.file for root in ROOTS.values() if root.file})
-        ]
+        return [self._shipped_document(file) for file in FILES if (self.directory / file).exists()]
 
     def source_in(self, document: Document, key: str) -> Source | None:
         """Return a source of one file's `sources:` table, or None."""
@@ -414,26 +381,3 @@ def _stack_record() -> type[Stack]:
     from planner.catalogue.stacks import Stack
 
     return Stack
-
-
-def _loose(name: str) -> str:
-    return re.sub(r"[\s_-]+", "-", name.strip().casefold())
-
-
-def _merge(below: Any, over: Any) -> Any:
-    """Lay one entry over another; see `Catalogue` for the rule."""
-    if not isinstance(below, dict) or not isinstance(over, dict) or "value" in over:
-        return over
-    merged = dict(below)
-    for key, value in over.items():
-        if value is None and key in below:
-            del merged[key]
-        else:
-            merged[key] = _merge(below.get(key), value)
-    return merged
-
-
-def nearest_root(name: str) -> str:
-    """Return what to say about a root key that does not exist."""
-    near = nearest_names(name, ROOTS)
-    return f"nearest: {', '.join(near)}" if near else f"there are {', '.join(ROOTS)}"

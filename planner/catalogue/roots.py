@@ -1,0 +1,64 @@
+"""The root keys a catalogue file may hold, and how one file's entry lies over another's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.errors import nearest_names
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Which shipped file holds a root key, and what one of its entries is called."""
+
+    file: str
+    kind: str
+
+
+ROOTS: Mapping[str, Root] = {
+    "gpus": Root("hardware.yaml", "gpu"),
+    "models": Root("models.yaml", "model"),
+    "prices": Root("prices.yaml", "price"),
+    "stacks": Root("stacks.yaml", "stack"),
+    "unmapped": Root("hardware.yaml", "name"),
+    "sources": Root("", "source"),
+}
+"""`sources:` may stand in any file and serves the entries of that file and of the files over it."""
+
+FILES = tuple(sorted({root.file for root in ROOTS.values() if root.file}))
+"""The shipped files."""
+
+
+def nearest_root(name: str) -> str:
+    """Return what to say about a root key that does not exist."""
+    near = nearest_names(name, ROOTS)
+    return f"nearest: {', '.join(near)}" if near else f"there are {', '.join(ROOTS)}"
+
+
+def merge(below: Any, over: Any) -> Any:
+    """Lay one entry over another.
+
+    Parameters
+    ----------
+    below : object
+        The entry as the lower file has it.
+    over : object
+        The same from the file over it.
+
+    Returns
+    -------
+    object
+        Mappings merged key by key; a figure (a mapping with `value`), a list or a plain value replaces what
+        was there, and null removes it. So a figure never keeps the source of another.
+    """
+    if not isinstance(below, dict) or not isinstance(over, dict) or "value" in over:
+        return over
+    merged = dict(below)
+    for key, value in over.items():
+        if value is None and key in below:
+            del merged[key]
+        else:
+            merged[key] = merge(below.get(key), value)
+    return merged
