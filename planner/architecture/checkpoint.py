@@ -85,13 +85,16 @@ def formats_from_config(config: Mapping[str, object], architecture: Architecture
     if holder is None:
         return {}
     quantisation = holder.part("quantization_config")
-    fmt = _format(quantisation, packed_experts="expert_dtype" in holder)
+    packed_experts = "expert_dtype" in holder
+    fmt = _format(quantisation, packed_experts)
+    # DeepSeek-V3 ships the projection in front of its draft layer in BF16, DeepSeek-V4 in FP8.
+    left_alone = _LEFT_ALONE if packed_experts else _LEFT_ALONE | {"mtp_eh_proj"}
     patterns = _patterns(quantisation)
     only_experts = quantisation.text("quant_method") == "mxfp4"
     formats: defaultdict[str, Rules] = defaultdict(dict)
     middle = len(architecture.layers) // 2
     for tensor, _ in architecture.counted_tensors():
-        alone = tensor.group in _LEFT_ALONE or (only_experts and tensor.group != "routed_experts")
+        alone = tensor.group in left_alone or (only_experts and tensor.group != "routed_experts")
         skip = alone or any(_matches(p, name) for name in _names(tensor, middle) for p in patterns)
         if tensor.is_matrix and tensor.fixed_format is None:
             formats[tensor.group][tensor.name] = "bf16" if skip else fmt

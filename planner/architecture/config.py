@@ -9,6 +9,8 @@ from planner.errors import InvalidInput
 
 # No published model comes near: a larger number in a configuration is an error or an attack.
 LARGEST = 1 << 31
+# Layers are held one by one, so their number is bounded by what fits in a list.
+MOST_LAYERS = 1 << 14
 
 
 class Config:
@@ -77,13 +79,11 @@ class Config:
             value = self.values.get(key)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST:
-                shown = (
-                    str(value)[:40]
-                    if not isinstance(value, int) or abs(value) < 10**40
-                    else "a giant integer"
-                )
-                raise InvalidInput(f"{self.where}: {key} is {shown}; expected an integer from 0 to 2**31")
+            largest = MOST_LAYERS if "layers" in key or "depth" in key else LARGEST
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+                giant = isinstance(value, int) and abs(value) > 10**40
+                shown = "a giant integer" if giant else str(value)[:40]
+                raise InvalidInput(f"{self.where}: {key} is {shown}; expected an integer from 0 to {largest}")
             return value
         if default is None:
             raise InvalidInput(f"{self.where}: {' or '.join(keys)} is missing")
