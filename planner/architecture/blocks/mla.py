@@ -67,7 +67,10 @@ class LatentAttention:
         rows = self.heads * (self.nope_dim + self.rope_dim)
         if not self.q_lora:
             return [self._by_head("q_proj", rows, self.hidden)]
-        return [*self._down("q_a_proj", self.q_lora, self.q_lora), self._by_head("q_b_proj", rows, self.q_lora)]
+        return [
+            *self._down("q_a_proj", self.q_lora, self.q_lora),
+            self._by_head("q_b_proj", rows, self.q_lora),
+        ]
 
     def _keys_and_values(self) -> list[Tensor]:
         rows = self.heads * (self.nope_dim + self.value_dim)

@@ -139,9 +139,12 @@ def routed_experts(config: Config, router_bias: bool = True) -> MixtureOfExperts
     return MixtureOfExperts(
         hidden=config.size("hidden_size"),
         experts=config.size("n_routed_experts", "num_experts"),
-        top_k=config.size("num_experts_per_tok"),
+        top_k=config.size("num_experts_per_tok", "num_experts_per_token"),
         intermediate=width,
         shared_intermediate=width * config.count("n_shared_experts", "num_shared_experts", default=0),
+        # Routed experts of Kimi K3 work on a narrower stream.
+        latent=config.count("routed_expert_hidden_size", default=0),
+        latent_norm=config.flag("latent_moe_use_norm"),
         router_bias=router_bias,
     )
 

@@ -1,0 +1,222 @@
+"""Compressed attention of DeepSeek-V4: a window of recent tokens, and older ones in groups of one entry each.
+
+One vector of `head_dim` values serves all query heads as key and as value. A layer keeps it for the last
+`window` tokens; a compressor beside it turns each `ratio` tokens into one more entry: with ratio 4 an indexer
+picks which of these are read (CSA), with ratio 128 all are (HCA). Layouts as in Hugging Face's
+`DeepseekV4Attention` and vLLM's `DeepseekCompressor`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.architecture.blocks.legal import division_refusal
+from planner.architecture.caches import Cache, TokenCache
+from planner.architecture.tensors import Sharding, Split, Tensor
+
+# vLLM's FP8 entry: FP8 values with a one-byte scale for each 64, padded to 8, and the position part in BF16.
+SCALED, SCALE_PADDING = 64, 8
+STATE_BYTES = 4  # The sums of tokens that do not fill a group yet are kept in FP32.
+INDEX_SCALE_BYTES = 4
+
+
+def packed_entry(head_dim: int, rope_dim: int) -> tuple[tuple[str, int], ...]:
+    """Return the bytes of one FP8 entry, by KV dtype.
+
+    Parameters
+    ----------
+    head_dim, rope_dim : int
+        Values of an entry, and how many of them carry the position.
+
+    Returns
+    -------
+    tuple of (str, int)
+    """
+    scaled = head_dim - rope_dim
+    scales = -(-scaled // (SCALED * SCALE_PADDING)) * SCALE_PADDING
+    entry = scaled + scales + 2 * rope_dim
+    return (("fp8", entry), ("fp8_ds_mla", entry))
+
+
+def _column(name: str, rows: int, cols: int, units: int, fixed_format: str | None = None) -> Tensor:
+    return Tensor(name, "attention", rows, cols, split=Split.COLUMN, units=units, fixed_format=fixed_format)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedVectorAttention:
+    """Attention whose keys and values are one vector for each token, over a window of them.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the residual stream.
+    heads, head_dim : int
+        Query heads, and width of a query and of the shared vector.
+    rope_dim : int
+        Values of the vector that carry the position.
+    q_lora : int
+        Width of the compressed query.
+    out_groups, out_lora : int
+        Groups of heads that are each projected to `out_lora` values before the output projection.
+    window : int
+        Tokens that the layer keeps.
+    sinks : bool
+        Whether each query head has a learnt sink logit, in FP32.
+    """
+
+    hidden: int
+    heads: int
+    head_dim: int
+    rope_dim: int
+    q_lora: int
+    out_groups: int
+    out_lora: int
+    window: int
+    sinks: bool = True
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return the weights of the block."""
+        width, narrow = self.heads * self.head_dim, self.out_groups * self.out_lora
+        group_width = width // self.out_groups
+        parts = [
+            Tensor("q_a_proj", "attention", self.q_lora, self.hidden),
+            Tensor("q_a_norm", "norm", self.q_lora, quantisable=False),
+            _column("q_b_proj", width, self.q_lora, units=self.heads),
+            Tensor("kv_proj", "attention", self.head_dim, self.hidden),
+            Tensor("kv_norm", "norm", self.head_dim, quantisable=False),
+            _column("o_a_proj", narrow, group_width, units=self.out_groups),
+            Tensor("o_b_proj", "attention", self.hidden, narrow, split=Split.ROW, units=self.out_groups),
+        ]
+        if self.sinks:
+            parts.append(_column("sinks", self.heads, 1, units=self.heads, fixed_format="f32"))
+        return tuple(parts)
+
+    def caches(self) -> tuple[Cache, ...]:
+        """Return the shared vectors of the window."""
+        return (
+            TokenCache(
+                "window",
+                heads=1,
+                width=self.head_dim,
+                replicated=True,
+                window=self.window,
+                packed_bytes=packed_entry(self.head_dim, self.rope_dim),
+            ),
+        )
+
+    def refusal(self, sharding: Sharding) -> str | None:
+        """Return why this sharding is impossible for the block, or None when it is possible."""
+        reason = division_refusal("attention heads", self.heads, sharding.tp, "TP")
+        return reason or division_refusal("groups of the output", self.out_groups, sharding.tp, "TP")
+
+
+@dataclass(frozen=True, slots=True)
+class Compressor:
+    """A learnt weighted mean that turns each `ratio` tokens into one entry; every rank computes all of it.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the residual stream.
+    head_dim, rope_dim : int
+        Values of an entry, and how many of them carry the position.
+    ratio : int
+        Tokens that share one entry.
+    overlap : bool
+        Whether an entry also sees the tokens of the one before, through projections of twice the width.
+    index : bool
+        Whether the entries are the keys of an indexer, kept in FP8 with an FP32 scale, whatever the KV dtype.
+    """
+
+    hidden: int
+    head_dim: int
+    rope_dim: int
+    ratio: int
+    overlap: bool = False
+    index: bool = False
+
+    @property
+    def _width(self) -> int:
+        return self.head_dim * (2 if self.overlap else 1)
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return the weights of the block."""
+        group = "indexer" if self.index else "compressor"
+        prefix = "indexer.compressor." if self.index else "compressor."
+        return (
+            Tensor(f"{prefix}kv_proj", group, self._width, self.hidden, quantisable=False),
+            Tensor(f"{prefix}gate_proj", group, self._width, self.hidden, quantisable=False),
+            Tensor(f"{prefix}position_bias", group, self.ratio, self._width, fixed_format="f32"),
+            Tensor(f"{prefix}kv_norm", "norm", self.head_dim, quantisable=False),
+        )
+
+    def caches(self) -> tuple[Cache, ...]:
+        """Return the entries, and the sums of the tokens whose entry is not complete."""
+        key_bytes = self.head_dim + INDEX_SCALE_BYTES
+        entries = (
+            TokenCache("index", 1, 0, replicated=True, stride=self.ratio, extra_bytes=key_bytes)
+            if self.index
+            else TokenCache(
+                "compressed",
+                heads=1,
+                width=self.head_dim,
+                replicated=True,
+                stride=self.ratio,
+                packed_bytes=packed_entry(self.head_dim, self.rope_dim),
+            )
+        )
+        # A value and a gate for each token and channel of the group that is filling, and of the one it overlaps.
+        state = TokenCache(
+            "window",
+            heads=1,
+            width=0,
+            replicated=True,
+            window=self.ratio * (2 if self.overlap else 1),
+            extra_bytes=2 * self._width * STATE_BYTES,
+        )
+        return (entries, state)
+
+    def refusal(self, sharding: Sharding) -> str | None:
+        """Return None: every rank holds the whole compressor."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedIndexer:
+    """An indexer that picks which compressed entries are read, with a compressor for its own keys.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the residual stream.
+    q_lora : int
+        Width of the compressed query that the index queries come from.
+    heads : int
+        Index heads.
+    top_k : int
+        Entries that the attention reads.
+    keys : Compressor
+        What makes the index keys.
+    """
+
+    hidden: int
+    q_lora: int
+    heads: int
+    top_k: int
+    keys: Compressor
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return the weights of the block."""
+        return (
+            Tensor("indexer.wq_b", "indexer", self.heads * self.keys.head_dim, self.q_lora),
+            Tensor("indexer.weights_proj", "indexer", self.heads, self.hidden, quantisable=False),
+            *self.keys.tensors(),
+        )
+
+    def caches(self) -> tuple[Cache, ...]:
+        """Return the index keys and what is needed to go on with them."""
+        return self.keys.caches()
+
+    def refusal(self, sharding: Sharding) -> str | None:
+        """Return None: every rank holds the whole indexer."""
+        return None
