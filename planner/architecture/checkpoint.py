@@ -27,7 +27,6 @@ _LEFT_ALONE = {
     "router_bias",
     "vision",
     "mtp_router",
-    "mtp_eh_proj",
 }
 _LEFT_ALONE |= {"mtp_copies", "mtp_norm", "ple", "ngram_embed", "hyper_connection", "attn_res"}
 

@@ -35,6 +35,8 @@ class MixtureOfExperts:
         Width of the stream that routed experts see, 0 for the hidden width.
     latent_norm : bool
         Whether the latent stream is normalised.
+    latent_quantisable : bool
+        Whether a quantisation may change the projections to and from the latent (not in Kimi K3).
     gated : bool
         Whether an expert has three matrices (SwiGLU) instead of two.
     router_bias : bool
@@ -43,6 +45,10 @@ class MixtureOfExperts:
         Whether experts have biases (gpt-oss).
     router_linear_bias : bool
         Whether the router's projection has a bias of its own.
+    router_scales : int
+        Parameters of the router's scale vectors (Gemma 4).
+    fused : bool
+        Whether the checkpoint stores gate and up of an expert in one matrix.
     """
 
     hidden: int
@@ -53,16 +59,21 @@ class MixtureOfExperts:
     shared_gate: bool = False
     latent: int = 0
     latent_norm: bool = False
+    latent_quantisable: bool = True
     gated: bool = True
     router_bias: bool = False
     expert_bias: bool = False
     router_linear_bias: bool = False
+    router_scales: int = 0
+    fused: bool = False
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
         parts = [Tensor("router", "router", self.experts, self.hidden)]
         if self.router_linear_bias:
             parts.append(Tensor("router.bias", "router", self.experts))
+        if self.router_scales:
+            parts.append(Tensor("router.scales", "router", self.router_scales))
         if self.router_bias:
             parts.append(Tensor("router.correction", "router_bias", self.experts, fixed_format="f32"))
         parts += self._routed()
@@ -72,9 +83,10 @@ class MixtureOfExperts:
         if self.shared_gate:
             parts.append(Tensor("shared_gate", "shared_experts", 1, self.hidden))
         if self.latent:
+            shapes = (("latent_down", self.latent, self.hidden), ("latent_up", self.hidden, self.latent))
             parts += [
-                Tensor("latent_down", "latent_proj", self.latent, self.hidden),
-                Tensor("latent_up", "latent_proj", self.hidden, self.latent),
+                Tensor(name, "latent_proj", rows, cols, quantisable=self.latent_quantisable)
+                for name, rows, cols in shapes
             ]
         if self.latent_norm:
             parts.append(Tensor("latent_norm", "norm", self.latent, quantisable=False))
@@ -82,12 +94,15 @@ class MixtureOfExperts:
 
     def _routed(self) -> list[Tensor]:
         stream = self.latent or self.hidden
-        inputs = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
-        shapes = [(name, self.intermediate, stream, Split.COLUMN) for name in inputs]
+        width = self.intermediate
+        inputs = [("gate_proj", width), ("up_proj", width)] if self.gated else [("up_proj", width)]
+        if self.fused:
+            inputs = [("gate_up_proj", 2 * width)]
+        shapes = [(name, rows, stream, Split.COLUMN) for name, rows in inputs]
         shapes.append(("down_proj", stream, self.intermediate, Split.ROW))
         parts = [self._expert(name, rows, cols, split) for name, rows, cols, split in shapes]
         if self.expert_bias:
-            parts += [self._expert(f"{name}.bias", self.intermediate, 1, Split.COLUMN) for name in inputs]
+            parts += [self._expert(f"{name}.bias", rows, 1, Split.COLUMN) for name, rows in inputs]
             parts.append(self._expert("down_proj.bias", stream, 1, Split.REPLICATED))
         return parts
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.architecture.blocks.dsa import SparseIndexer
+from planner.architecture.blocks.gqa import GroupedQueryAttention
 from planner.architecture.blocks.mla import LatentAttention
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.moe import MixtureOfExperts
 from planner.architecture.config import Config
+from planner.architecture.families import architecture_name
 from planner.architecture.families.common import (
+    decoder,
     draft_copies,
-    draft_projection,
-    embedding,
+    draft_entry,
+    head_dim,
     listed_kinds,
-    lm_head,
 )
-from planner.architecture.model import Architecture, Block, Layer, draft_layer, norm
+from planner.architecture.model import Architecture, Block, draft_layer, norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +70,31 @@ def build(config: Config) -> Architecture:
     -------
     Architecture
     """
-    name = config.items("architectures", str)[0] if "architectures" in config else "Mistral4ForCausalLM"
-    traits = TRAITS[name]
-    hidden, vocab = config.size("hidden_size"), config.size("vocab_size")
-    attention, experts = latent_attention(config), routed_experts(config, traits.router_bias)
+    traits = TRAITS[architecture_name(config)]
+    hidden = config.size("hidden_size")
+    attention, experts = _attention(config), routed_experts(config, traits.router_bias)
     dense = DenseMlp(hidden, config.size("intermediate_size"))
     indexers = _indexers(config, traits)
-    layers = tuple(
-        Layer((norm(hidden), attention, *indexer, norm(hidden), experts if sparse else dense))
-        for sparse, indexer in zip(_sparse_layers(config, traits), indexers, strict=True)
-    )
-    tied = config.flag("tie_word_embeddings")
-    return Architecture(
+    # The draft of a sparse model has an indexer of its own.
+    draft = (*draft_entry(hidden), norm(hidden), attention, *indexers[0], norm(hidden), experts)
+    if traits.draft_copies:
+        draft = (*draft, draft_copies(config.size("vocab_size"), hidden))
+    return decoder(
+        config,
+        mixers=[(attention, *indexer) for indexer in indexers],
+        feeds=[experts if sparse else dense for sparse in _sparse_layers(config, traits)],
         family="deepseek",
-        hidden_size=hidden,
-        vocab_size=vocab,
-        embedding=(embedding(vocab, hidden),),
-        layers=layers,
-        head=lm_head(vocab, hidden, tied),
-        # Every draft layer of a sparse model has an indexer of its own.
-        draft=_draft(config, traits, (attention, *indexers[0], norm(hidden), experts)),
-        tied_embeddings=tied,
-        max_context=config.size("max_position_embeddings"),
+        draft=(draft_layer(*draft),) * config.count("num_nextn_predict_layers", default=0),
     )
+
+
+def _attention(config: Config) -> Block:
+    """Return latent attention, or plain attention where the configuration says so (DeepSeek-OCR)."""
+    if config.flag("use_mla", default=True):
+        return latent_attention(config)
+    heads, width = config.size("num_attention_heads"), head_dim(config)
+    kv_heads = config.size("num_key_value_heads", default=heads)
+    return GroupedQueryAttention(config.size("hidden_size"), heads, kv_heads, width, width)
 
 
 def latent_attention(config: Config, gate: int = 0) -> LatentAttention:
@@ -142,9 +146,11 @@ def routed_experts(config: Config, router_bias: bool = True) -> MixtureOfExperts
         top_k=config.size("num_experts_per_tok", "num_experts_per_token"),
         intermediate=width,
         shared_intermediate=width * config.count("n_shared_experts", "num_shared_experts", default=0),
-        # Routed experts of Kimi K3 work on a narrower stream.
+        # Routed experts of Kimi K3 work on a narrower stream. Its projections ship in BF16, though the list of
+        # modules left alone omits them.
         latent=config.count("routed_expert_hidden_size", default=0),
         latent_norm=config.flag("latent_moe_use_norm"),
+        latent_quantisable=False,
         router_bias=router_bias,
     )
 
@@ -194,12 +200,3 @@ def _indexers(config: Config, traits: Traits) -> list[tuple[Block, ...]]:
         kinds = listed_kinds(config, "indexer_types", ("full", "shared"), layers)
     return [(sparse_indexer(config, kind == "shared"),) for kind in kinds]
 
-
-def _draft(config: Config, traits: Traits, blocks: tuple[Block, ...]) -> tuple[Layer, ...]:
-    hidden, vocab = config.size("hidden_size"), config.size("vocab_size")
-    # Norms: input of the layer; embedding, hidden state and output of the draft.
-    own: tuple[Block, ...] = (norm(hidden, hidden, hidden), draft_projection(hidden))
-    if traits.draft_copies:
-        own = (*own, draft_copies(vocab, hidden))
-    layer = draft_layer(*own, norm(hidden), *blocks)
-    return (layer,) * config.count("num_nextn_predict_layers", default=0)
