@@ -82,9 +82,6 @@ class Tensor:
     shared_if_divides : int
         Ranks share the tensor only where their number divides this one, such as the heads of a vision tower;
         else each of them holds it all. 0 means that any number shares it.
-    joined : bool
-        Whether the checkpoint stores it in one matrix with the tensor before it (Phi's qkv_proj), so that what
-        a format stores once for each matrix is not stored again.
     """
 
     name: str
@@ -100,7 +97,6 @@ class Tensor:
     fixed_format: str | None = None
     quantisable: bool = True
     shared_if_divides: int = 0
-    joined: bool = False
 
     @property
     def parameters(self) -> int:
@@ -130,8 +126,7 @@ class Tensor:
         int
             Bytes with scales.
         """
-        own = fmt.matrix_bytes(self.rows, self.cols) - (fmt.tensor_bytes if self.joined else 0)
-        return self.count * own
+        return self.count * fmt.matrix_bytes(self.rows, self.cols)
 
     def rank_shape(self, sharding: Sharding, tile: int = 1) -> tuple[int, int, int]:
         """Return copies, rows and columns that the fullest rank holds.

@@ -35,6 +35,8 @@ class GroupedQueryAttention:
         Width of an output gate's projection (rows), 0 for none.
     fused_gate : bool
         Whether the gate's rows are part of q_proj (Qwen3-Next) instead of a projection of its own.
+    q_lora : int
+        Width of a compressed query that every rank holds whole (Step-3), 0 for none.
     value_projection : bool
         False where keys serve as values (Gemma 4's global layers): no v_proj, yet two cached vectors.
     sinks : bool
@@ -58,6 +60,7 @@ class GroupedQueryAttention:
     qk_norm: int = 0
     gate: int = 0
     fused_gate: bool = False
+    q_lora: int = 0
     value_projection: bool = True
     sinks: bool = False
     stores_cache: bool = True
@@ -76,18 +79,27 @@ class GroupedQueryAttention:
             column.append(("k_proj", keys, self.kv_heads))
             if self.value_projection:
                 column.append(("v_proj", values, self.kv_heads))
-        parts = [
-            Tensor(
-                name,
-                "attention",
-                rows,
-                self.hidden,
-                split=Split.COLUMN,
-                units=heads,
-                joined=self.fused and name != "q_proj",
-            )
-            for name, rows, heads in column
-        ]
+        if self.fused:
+            rows = sum(rows for _, rows, _ in column)
+            segments = tuple((rows, heads) for _, rows, heads in column)
+            parts = [
+                Tensor("qkv_proj", "attention", rows, self.hidden, split=Split.COLUMN, segments=segments)
+            ]
+        else:
+            parts = [
+                Tensor(
+                    name,
+                    "attention",
+                    rows,
+                    self.q_lora if self.q_lora and name == "q_proj" else self.hidden,
+                    split=Split.COLUMN,
+                    units=heads,
+                )
+                for name, rows, heads in column
+            ]
+        if self.q_lora:
+            parts.append(Tensor("q_a_proj", "attention", self.q_lora, self.hidden))
+            parts.append(Tensor("q_a_norm", "norm", self.q_lora, quantisable=False))
         context = self.q_heads * self.value_dim
         parts.append(Tensor("o_proj", "attention", self.hidden, context, split=Split.ROW, units=self.q_heads))
         if self.gate and not self.fused_gate:

@@ -37,17 +37,11 @@ class DenseMlp:
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
         inputs = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
-        parts = [
-            Tensor(
-                name,
-                self.group,
-                self.intermediate,
-                self.hidden,
-                split=Split.COLUMN,
-                joined=self.fused and name != "gate_proj",
-            )
-            for name in inputs
-        ]
+        if self.fused:
+            both = ((self.intermediate, self.intermediate),) * 2
+            parts = [self._column("gate_up_proj", 2 * self.intermediate, segments=both)]
+        else:
+            parts = [self._column(name, self.intermediate) for name in inputs]
         parts.append(Tensor("down_proj", self.group, self.hidden, self.intermediate, split=Split.ROW))
         if self.bias:
             parts += [
@@ -55,6 +49,9 @@ class DenseMlp:
             ]
             parts.append(Tensor("down_proj.bias", "bias", self.hidden))
         return tuple(parts)
+
+    def _column(self, name: str, rows: int, segments: tuple[tuple[int, int], ...] = ()) -> Tensor:
+        return Tensor(name, self.group, rows, self.hidden, split=Split.COLUMN, segments=segments)
 
     def caches(self) -> tuple[Cache, ...]:
         """Return nothing: a feed-forward block keeps nothing for a request."""

@@ -95,18 +95,20 @@ class MixtureOfExperts:
     def _routed(self) -> list[Tensor]:
         stream = self.latent or self.hidden
         width = self.intermediate
-        inputs = [("gate_proj", width), ("up_proj", width)] if self.gated else [("up_proj", width)]
+        inputs = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
         if self.fused:
-            inputs = [("gate_up_proj", 2 * width)]
-        shapes = [(name, rows, stream, Split.COLUMN) for name, rows in inputs]
-        shapes.append(("down_proj", stream, self.intermediate, Split.ROW))
-        parts = [self._expert(name, rows, cols, split) for name, rows, cols, split in shapes]
+            parts = [self._expert("gate_up_proj", 2 * width, stream, Split.COLUMN, ((width, width),) * 2)]
+        else:
+            parts = [self._expert(name, width, stream, Split.COLUMN) for name in inputs]
+        parts.append(self._expert("down_proj", stream, width, Split.ROW))
         if self.expert_bias:
-            parts += [self._expert(f"{name}.bias", rows, 1, Split.COLUMN) for name, rows in inputs]
+            parts += [self._expert(f"{name}.bias", width, 1, Split.COLUMN) for name in inputs]
             parts.append(self._expert("down_proj.bias", stream, 1, Split.REPLICATED))
         return parts
 
-    def _expert(self, name: str, rows: int, cols: int, split: Split) -> Tensor:
+    def _expert(
+        self, name: str, rows: int, cols: int, split: Split, segments: tuple[tuple[int, int], ...] = ()
+    ) -> Tensor:
         return Tensor(
             f"experts.{name}",
             "routed_experts",
@@ -115,6 +117,7 @@ class MixtureOfExperts:
             count=self.experts,
             active=self.top_k,
             split=split,
+            segments=segments,
             expert=True,
         )
 

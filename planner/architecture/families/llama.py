@@ -98,6 +98,7 @@ def qwen_experts(config: Config, index: int) -> Block:
         intermediate=config.size("moe_intermediate_size"),
         shared_intermediate=shared,
         shared_gate=shared > 0,
+        fused=config.text("model_type") == "qwen3_vl_moe_text",
     )
 
 

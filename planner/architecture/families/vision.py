@@ -97,7 +97,7 @@ def attention(hidden: int, heads: int, bias: bool = True) -> GroupedQueryAttenti
 def encoder_layers(
     hidden: int, heads: int, intermediate: int, layers: int, bias: bool = True
 ) -> list[tuple[Block, int]]:
-    """Return the layers of a plain vision transformer: two norms with bias, attention, an MLP of two matrices.
+    """Return the layers of a plain vision transformer: two norms with bias, attention, a two-matrix MLP.
 
     Parameters
     ----------
