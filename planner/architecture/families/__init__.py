@@ -14,6 +14,8 @@ from planner.errors import UnsupportedArchitecture, nearest_names
 # when a model of it is asked for.
 FAMILIES: dict[str, str] = {
     "BailingMoeV3ForCausalLM": "bailing_v3",
+    "DeepseekOCR2ForCausalLM": "deepseek_ocr",
+    "DeepseekOCRForCausalLM": "deepseek_ocr",
     "DeepseekV2ForCausalLM": "deepseek",
     "DeepseekV3ForCausalLM": "deepseek",
     "DeepseekV32ForCausalLM": "deepseek",
@@ -66,7 +68,12 @@ FAMILIES: dict[str, str] = {
     "Ernie4_5_MoeForCausalLM": "leading_dense",
     "Glm4MoeForCausalLM": "leading_dense",
     "HYV3ForCausalLM": "leading_dense",
+    "GraniteMoeHybridForCausalLM": "granite_hybrid",
     "LLaDA2MoeModelLM": "leading_dense",
+    "Lfm2ForCausalLM": "lfm2",
+    "MiniCPMSALAForCausalLM": "lightning",
+    "MiniMaxM1ForCausalLM": "lightning",
+    "MiniMaxText01ForCausalLM": "lightning",
     "MiniMaxM2ForCausalLM": "minimax",
     "MiniMaxM3ForCausalLM": "minimax",
     "MiniMaxM3VLForConditionalGeneration": "minimax",
@@ -80,6 +87,7 @@ FAMILIES: dict[str, str] = {
 
 # Nested text configurations name no architecture, only their `model_type`.
 ARCHITECTURE_OF: dict[str, str] = {
+    "deepseek_v2": "DeepseekV2ForCausalLM",
     "deepseek_v3": "DeepseekV3ForCausalLM",
     "kimi_k2": "DeepseekV3ForCausalLM",
     "mistral4": "Mistral4ForCausalLM",

@@ -13,7 +13,7 @@ from planner.architecture.blocks.mla import LatentAttention
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.moe import MixtureOfExperts
 from planner.architecture.config import Config
-from planner.architecture.families import architecture_name
+from planner.architecture.families import ARCHITECTURE_OF
 from planner.architecture.families.common import (
     decoder,
     draft_copies,
@@ -70,7 +70,9 @@ def build(config: Config) -> Architecture:
     -------
     Architecture
     """
-    traits = TRAITS[architecture_name(config)]
+    named = "architectures" in config
+    name = config.items("architectures", str)[0] if named else ARCHITECTURE_OF[config.text("model_type")]
+    traits = TRAITS[name]
     hidden = config.size("hidden_size")
     attention, experts = _attention(config), routed_experts(config, traits.router_bias)
     dense = DenseMlp(hidden, config.size("intermediate_size"))
@@ -199,4 +201,3 @@ def _indexers(config: Config, traits: Traits) -> list[tuple[Block, ...]]:
     if "indexer_types" in config:
         kinds = listed_kinds(config, "indexer_types", ("full", "shared"), layers)
     return [(sparse_indexer(config, kind == "shared"),) for kind in kinds]
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.architecture.blocks.compressed import CompressedIndexer, Compressor, SharedVectorAttention
 from planner.architecture.blocks.hyper import HyperConnection
 from planner.architecture.config import Config
-from planner.architecture.families.common import draft_projection, embedding, lm_head
+from planner.architecture.families.common import draft_entry, embedding, lm_head
 from planner.architecture.families.deepseek import routed_experts
 from planner.architecture.model import Architecture, Block, Layer, draft_layer, norm
 from planner.errors import InvalidInput
@@ -33,8 +33,6 @@ def build(config: Config) -> Architecture:
     ratios = config.items("compress_ratios", int, layers + drafts)
     blocks = {ratio: _blocks(config, ratio) for ratio in set(ratios)}
     tied = config.flag("tie_word_embeddings")
-    # Norms of embedding, hidden state and output of the draft.
-    own: tuple[Block, ...] = (norm(hidden, hidden, hidden), draft_projection(hidden))
     return Architecture(
         family="deepseek_v4",
         hidden_size=hidden,
@@ -42,7 +40,7 @@ def build(config: Config) -> Architecture:
         embedding=(embedding(vocab, hidden),),
         layers=tuple(Layer(blocks[ratio]) for ratio in ratios[:layers]),
         head=(_hyper(config, head=True), *lm_head(vocab, hidden, tied)),
-        draft=tuple(draft_layer(*own, *blocks[ratio]) for ratio in ratios[layers:]),
+        draft=tuple(draft_layer(*draft_entry(hidden), *blocks[ratio]) for ratio in ratios[layers:]),
         tied_embeddings=tied,
         max_context=config.size("max_position_embeddings"),
     )

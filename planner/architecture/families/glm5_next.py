@@ -10,7 +10,7 @@ from planner.architecture.blocks.kda import DeltaAttention
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.tower import Tower
 from planner.architecture.config import Config
-from planner.architecture.families.common import draft_projection, embedding, listed_kinds, lm_head
+from planner.architecture.families.common import draft_entry, embedding, listed_kinds, lm_head
 from planner.architecture.families.deepseek import latent_attention, routed_experts, sparse_indexer
 from planner.architecture.families.vision import linear, patch_embedding, table
 from planner.architecture.model import Architecture, Block, Layer, draft_layer, norm
@@ -54,9 +54,8 @@ def build(config: Config) -> Architecture:
         Layer((*around, *(delta if kind == LINEAR else full), *around, experts if sparse else dense))
         for kind, sparse in zip(_attention_kinds(text), _sparse_layers(text), strict=True)
     )
-    # One draft layer, which the configuration does not count; norms of embedding, hidden state and output.
+    # One draft layer, which the configuration does not count.
     drafts = text.count("num_nextn_predict_layers", default=1)
-    own: tuple[Block, ...] = (norm(hidden, hidden, hidden), draft_projection(hidden))
     return Architecture(
         family="glm5_next",
         hidden_size=hidden,
@@ -64,7 +63,7 @@ def build(config: Config) -> Architecture:
         embedding=(embedding(vocab, hidden),),
         layers=layers,
         head=lm_head(vocab, hidden, tied),
-        draft=(draft_layer(*own, *around, *full, *around, experts),) * drafts,
+        draft=(draft_layer(*draft_entry(hidden), *around, *full, *around, experts),) * drafts,
         towers=(_tower(config.part("vision_config", defaults=VISION)),),
         tied_embeddings=tied,
         max_context=text.size("max_position_embeddings"),
