@@ -49,6 +49,8 @@ class MixtureOfExperts:
         Parameters of the router's scale vectors (Gemma 4).
     fused : bool
         Whether the checkpoint stores gate and up of an expert in one matrix.
+    shared_fused : bool
+        The same for the shared experts.
     """
 
     hidden: int
@@ -66,6 +68,7 @@ class MixtureOfExperts:
     router_linear_bias: bool = False
     router_scales: int = 0
     fused: bool = False
+    shared_fused: bool = False
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
@@ -78,7 +81,13 @@ class MixtureOfExperts:
             parts.append(Tensor("router.correction", "router_bias", self.experts, fixed_format="f32"))
         parts += self._routed()
         if self.shared_intermediate:
-            shared = DenseMlp(self.hidden, self.shared_intermediate, self.gated, group="shared_experts")
+            shared = DenseMlp(
+                self.hidden,
+                self.shared_intermediate,
+                self.gated,
+                group="shared_experts",
+                fused=self.shared_fused,
+            )
             parts += shared.tensors()
         if self.shared_gate:
             parts.append(Tensor("shared_gate", "shared_experts", 1, self.hidden))

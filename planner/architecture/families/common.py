@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from planner.architecture.config import Config
-from planner.architecture.model import Block, Weights, norm
+from planner.architecture.model import Architecture, Block, Layer, Weights, norm
 from planner.architecture.tensors import Split, Tensor
 from planner.errors import InvalidInput
 
@@ -202,3 +202,74 @@ def windows(config: Config, layers: int, full_every: int = 1) -> list[int | None
     else:
         kinds = ["sliding_attention" if (i + 1) % full_every else "full_attention" for i in range(layers)]
     return [None if kind == "full_attention" else config.size("sliding_window") for kind in kinds]
+
+
+def decoder(
+    config: Config,
+    mixers: Sequence[Sequence[Block]],
+    feeds: Sequence[Block],
+    *,
+    family: str,
+    draft: tuple[Layer, ...] = (),
+    towers: tuple[Block, ...] = (),
+    tied: bool = False,
+) -> Architecture:
+    """Return a decoder whose layers normalise the stream before the mixer and before the feed-forward block.
+
+    Parameters
+    ----------
+    config : Config
+        The text configuration.
+    mixers : sequence of sequence of Block
+        The attention of each layer, with what stands beside it such as an indexer.
+    feeds : sequence of Block
+        The feed-forward block of each layer.
+    family : str
+        Name of the family.
+    draft : tuple of Layer
+        Multi-token-prediction layers.
+    towers : tuple of Block
+        Vision towers.
+    tied : bool
+        Whether embeddings are tied where the configuration does not say.
+
+    Returns
+    -------
+    Architecture
+    """
+    hidden, vocab = config.size("hidden_size"), config.size("vocab_size")
+    shared = config.flag("tie_word_embeddings", tied)
+    return Architecture(
+        family=family,
+        hidden_size=hidden,
+        vocab_size=vocab,
+        embedding=(embedding(vocab, hidden),),
+        layers=tuple(
+            Layer((norm(hidden), *mixer, norm(hidden), feed))
+            for mixer, feed in zip(mixers, feeds, strict=True)
+        ),
+        head=lm_head(vocab, hidden, shared),
+        draft=draft,
+        towers=towers,
+        tied_embeddings=shared,
+        max_context=config.size("max_position_embeddings", "max_position_embedding"),
+        state_dtype=state_dtype(config),
+    )
+
+
+def draft_entry(hidden: int, split: Split = Split.REPLICATED) -> tuple[Block, ...]:
+    """Return what a draft layer has beside a decoder layer: its projection and three norms of its own.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the residual stream.
+    split : Split
+        How tensor-parallel ranks share the projection.
+
+    Returns
+    -------
+    tuple of Block
+        Norms of the embedding, of the hidden state and of the output, and the projection.
+    """
+    return (norm(hidden, hidden, hidden), draft_projection(hidden, split))

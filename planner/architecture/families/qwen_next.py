@@ -175,6 +175,7 @@ def feed_forward(text: Config, index: int) -> Block:
         intermediate=text.size("moe_intermediate_size"),
         shared_intermediate=text.size("shared_expert_intermediate_size"),
         shared_gate=True,
+        fused=text.text("model_type") != "qwen3_next",
     )
 
 
