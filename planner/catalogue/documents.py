@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -142,17 +142,15 @@ class Document:
             else:
                 if isinstance(data, dict) and list(data) == [key]:
                     return Entry(data[key], piece, (key,))
-        whole = Slice(str(self.path), self.text)
-        return Entry(self._whole[root][key], whole, (root, key))
+            if key not in self._whole.get(root, {}):
+                raise CatalogueError(f"{piece.at(0)}: text of several lines must be indented deeper")
+        return Entry(self._whole[root][key], Slice(str(self.path), self.text), (root, key))
 
     def check(self) -> None:
         """Parse the whole file, so that nothing the cutting passed over stays unseen."""
-        whole = self._whole
-        for root in whole:
-            if list(whole[root]) != self.ids(root):
-                raise CatalogueError(
-                    f"{self.path}: entries of `{root}:` must start in column 3, fields deeper"
-                )
+        if self._slices is not None and _outline(self._slices) != _outline(self._whole):
+            self._slices = None
+            self._entries.clear()
 
     def aliases(self, root: str) -> Iterator[tuple[str, str]]:
         """Yield (alias, id) for every alias under a root key, without parsing the entries."""
@@ -204,6 +202,10 @@ def _cut(file: str, text: str) -> dict[str, dict[str, Slice]] | None:
             cut[root] = {}
     close(len(text))
     return cut if cut and all(cut.values()) else None
+
+
+def _outline(content: Mapping[str, Mapping[str, object]]) -> list[tuple[str, list[str]]]:
+    return [(root, list(entries)) for root, entries in content.items()]
 
 
 def _scan_aliases(match: re.Match[str]) -> list[str] | None:

@@ -202,9 +202,8 @@ def memory_in_order(gpu: Gpu) -> Findings:
         if memory.framework.value > 1.001 * memory.driver.value:
             yield _error(f"a process cannot get more than the driver shows: {shown}", "memory", "framework")
         if memory.framework.value < 0.955 * memory.driver.value:
-            yield _error(
-                f"7 % below the driver's total looks like GB for GiB: {shown}", "memory", "framework"
-            )
+            message = f"far below the driver's total, as if GB were taken for GiB: {shown}"
+            yield _warning(message, "memory", "framework")
     if memory.marketed and memory.framework and memory.driver is None:
         nameplate = memory.marketed.value * _GIB_PER_GB
         if not 0.88 * nameplate <= memory.framework.value <= 1.003 * nameplate:

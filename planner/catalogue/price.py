@@ -29,7 +29,9 @@ class PriceKind(StrEnum):
     ASSUMPTION = "assumption"
 
 
-def _read_rate(value: Any) -> Any:
+def _read_rate(value: Any, info: ValidationInfo) -> Any:
+    if info.context is None and isinstance(value, float | int):
+        return value  # made in code, where the name of the field is the unit
     return read_quantity(value, Dimension.USD_PER_HOUR)
 
 

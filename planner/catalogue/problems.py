@@ -44,7 +44,8 @@ def catalogue_error(
         Naming the first problem, and how many more there are.
     """
     problems = error.errors(include_url=False)
-    first = problems[0]
+    # A misspelt field is also a missing one: the misspelling is what the user can see.
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
     path = tuple(step for step in first["loc"] if isinstance(step, int) or not step.endswith("]"))
     field = ".".join(str(step) for step in path)
     shown = ".".join(filter(None, (kind, field)))
