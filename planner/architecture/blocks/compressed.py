@@ -165,7 +165,7 @@ class Compressor:
                 packed_bytes=packed_entry(self.head_dim, self.rope_dim),
             )
         )
-        # A value and a gate for each token and channel of the group that is filling, and of the one it overlaps.
+        # A value and a gate for each channel and token of the group being filled and of the one it overlaps.
         state = TokenCache(
             "window",
             heads=1,

@@ -1,4 +1,4 @@
-"""Ling 3.0 (Bailing V3): Kimi Delta Attention, and latent attention with a gate in each group's last layer."""
+"""Ling 3.0 (Bailing V3): Kimi Delta Attention, and gated latent attention in each group's last layer."""
 
 from __future__ import annotations
 

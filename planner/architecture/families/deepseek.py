@@ -21,6 +21,7 @@ from planner.architecture.families.common import (
     head_dim,
     listed_kinds,
 )
+from planner.architecture.families.vision import pixtral
 from planner.architecture.model import Architecture, Block, draft_layer, norm
 
 
@@ -87,6 +88,7 @@ def build(config: Config) -> Architecture:
         feeds=[experts if sparse else dense for sparse in _sparse_layers(config, traits)],
         family="deepseek",
         draft=(draft_layer(*draft),) * config.count("num_nextn_predict_layers", default=0),
+        towers=_towers(config),
     )
 
 
@@ -97,6 +99,14 @@ def _attention(config: Config) -> Block:
     heads, width = config.size("num_attention_heads"), head_dim(config)
     kv_heads = config.size("num_key_value_heads", default=heads)
     return GroupedQueryAttention(config.size("hidden_size"), heads, kv_heads, width, width)
+
+
+def _towers(config: Config) -> tuple[Block, ...]:
+    """Return the vision tower of Mistral Large 3, whose text fields stand beside it."""
+    if "vision_config" not in config:
+        return ()
+    vision = config.part("vision_config")
+    return (pixtral(vision, config.size("hidden_size"), vision.size("spatial_merge_size", default=1)),)
 
 
 def latent_attention(config: Config, gate: int = 0) -> LatentAttention:
@@ -148,8 +158,8 @@ def routed_experts(config: Config, router_bias: bool = True) -> MixtureOfExperts
         top_k=config.size("num_experts_per_tok", "num_experts_per_token"),
         intermediate=width,
         shared_intermediate=width * config.count("n_shared_experts", "num_shared_experts", default=0),
-        # Routed experts of Kimi K3 work on a narrower stream. Its projections ship in BF16, though the list of
-        # modules left alone omits them.
+        # Routed experts of Kimi K3 work on a narrower stream. Its projections ship in BF16, though the list
+        # of modules left alone omits them.
         latent=config.count("routed_expert_hidden_size", default=0),
         latent_norm=config.flag("latent_moe_use_norm"),
         latent_quantisable=False,

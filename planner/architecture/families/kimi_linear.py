@@ -1,4 +1,4 @@
-"""Kimi Linear and Kimi K3: Kimi Delta Attention in most layers, latent attention without rotation in others."""
+"""Kimi Linear and Kimi K3: Kimi Delta Attention in most layers, latent attention without rotation in some."""
 
 from __future__ import annotations
 
