@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import get_args
 
 import pytest
 
-from planner.catalogue import Catalogue, Figure, Gpu, check_gpu
+from planner.catalogue import Catalogue, Confidence, Figure, Gpu, check_gpu
 from planner.catalogue.gpu import NAMEPLATE_SHARE
 from planner.catalogue.integrity import ONE_WAY_GB_S, Problem
 from planner.errors import Unsupported
@@ -192,13 +193,7 @@ def test_every_figure_has_source_date_and_confidence(catalogue: Catalogue) -> No
     figures = [figure for gpu in catalogue.gpus() for figure in figures_in(gpu)]
     assert len(figures) > 1000
     assert all(figure.source.title and figure.date and figure.confidence for figure in figures)
-    assert {figure.confidence for figure in figures} == {
-        "published",
-        "measured",
-        "inferred",
-        "recalled",
-        "assumed",
-    }
+    assert {figure.confidence for figure in figures} == set(get_args(Confidence))
     assert all(figure.note for figure in figures if figure.source.id in ("derived", "planner-rule"))
 
 
