@@ -122,8 +122,8 @@ def kv_bytes_per_token(architecture: Architecture, kv_dtype: str, tp: int = 1, d
     Returns
     -------
     float
-        Bytes per token. Caches with a window have stopped growing; where every layer has a window, this is the
-        growth before they fill.
+        Bytes per token. Caches with a window have stopped growing; where every layer has a window, this is
+        the growth before they fill.
     """
     caches = architecture.token_caches(draft)
     all_windowed = not any(cache.grows for cache in caches)

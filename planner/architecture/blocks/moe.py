@@ -45,6 +45,8 @@ class MixtureOfExperts:
         Whether experts have biases (gpt-oss).
     router_linear_bias : bool
         Whether the router's projection has a bias of its own.
+    extra_logits : int
+        Scores of the router beside those of the routed experts (shared experts in Inkling).
     router_scales : int
         Parameters of the router's scale vectors (Gemma 4).
     fused : bool
@@ -66,13 +68,14 @@ class MixtureOfExperts:
     router_bias: bool = False
     expert_bias: bool = False
     router_linear_bias: bool = False
+    extra_logits: int = 0
     router_scales: int = 0
     fused: bool = False
     shared_fused: bool = False
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
-        parts = [Tensor("router", "router", self.experts, self.hidden)]
+        parts = [Tensor("router", "router", self.experts + self.extra_logits, self.hidden)]
         if self.router_linear_bias:
             parts.append(Tensor("router.bias", "router", self.experts))
         if self.router_scales:
@@ -100,6 +103,9 @@ class MixtureOfExperts:
         if self.latent_norm:
             parts.append(Tensor("latent_norm", "norm", self.latent, quantisable=False))
         return tuple(parts)
+
+    def _shared(self) -> DenseMlp:
+        return DenseMlp(self.hidden, self.shared_intermediate, self.gated, group="shared_experts")
 
     def _routed(self) -> list[Tensor]:
         stream = self.latent or self.hidden
@@ -141,6 +147,7 @@ class MixtureOfExperts:
             legal = ", ".join(map(str, divisors(ranks)))
             return f"EP {sharding.ep} does not divide the {ranks} ranks (TP x DP) of experts; legal: {legal}"
         reason = division_refusal("routed experts", self.experts, sharding.ep, "EP")
-        return reason or division_refusal(
+        reason = reason or division_refusal(
             "columns of an expert", self.intermediate, sharding.expert_tp, "TP/EP"
         )
+        return reason or self._shared().refusal(sharding)

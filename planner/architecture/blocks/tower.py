@@ -22,8 +22,8 @@ class Tower:
     parts : tuple of (Block, int)
         Its blocks, each with how often it occurs.
     divides : int
-        Tensor-parallel ranks share the tower only where their number divides this (its heads, mostly); 1 means
-        that every rank holds all of it.
+        Tensor-parallel ranks share the tower only where their number divides this (its heads, mostly); 1
+        means that every rank holds all of it. A tower inside it keeps its own.
     group : str
         Weight group of all its tensors.
     """
@@ -35,7 +35,12 @@ class Tower:
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of all its blocks."""
         return tuple(
-            replace(tensor, group=self.group, count=tensor.count * times, shared_if_divides=self.divides)
+            replace(
+                tensor,
+                group=self.group,
+                count=tensor.count * times,
+                shared_if_divides=tensor.shared_if_divides or self.divides,
+            )
             for block, times in self.parts
             for tensor in block.tensors()
         )

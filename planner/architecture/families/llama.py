@@ -14,6 +14,7 @@ from planner.architecture.blocks.moe import MixtureOfExperts
 from planner.architecture.config import Config
 from planner.architecture.families.common import embedding, head_dim, lm_head, windows
 from planner.architecture.model import Architecture, Block, Layer, norm
+from planner.errors import InvalidInput
 
 
 def dense(config: Config, index: int) -> Block:
@@ -228,7 +229,12 @@ def kv_heads(config: Config, layers: int) -> list[int]:
     list of int
     """
     if "num_key_value_heads_per_layer" in config:
-        return config.items("num_key_value_heads_per_layer", int, layers)
+        listed: list[int] = config.items("num_key_value_heads_per_layer", int, layers)
+        if min(listed) < 1:
+            raise InvalidInput(
+                f"{config.where}: num_key_value_heads_per_layer has {min(listed)}; expected 1 or more"
+            )
+        return listed
     return [config.size("num_key_value_heads", default=config.size("num_attention_heads"))] * layers
 
 

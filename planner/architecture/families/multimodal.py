@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from planner.architecture.blocks.tower import Tower
 from planner.architecture.config import Config
-from planner.architecture.families import build_model, vision
+from planner.architecture.families import build_model, towers, vision
 from planner.architecture.families.common import text_config
 from planner.architecture.families.moonvit import moonvit
 from planner.architecture.model import Architecture
@@ -75,14 +75,16 @@ class Wrapper:
 
 WRAPPERS = {
     "gemma3": Wrapper("gemma3_text", gemma3),
-    "internvl_chat": Wrapper("qwen2", lambda c, hidden: vision.intern_vit(c.part("vision_config"), hidden)),
+    "internvl_chat": Wrapper("qwen2", lambda c, hidden: towers.intern_vit(c.part("vision_config"), hidden)),
     "kimi_k25": Wrapper("kimi_k2", lambda c, hidden: moonvit(c.part("vision_config"), hidden)),
     "kimi_vl": Wrapper("deepseek_v3", lambda c, hidden: moonvit(c.part("vision_config"), hidden)),
+    "llava_next": Wrapper("granite", towers.granite_vision),
     "mistral3": Wrapper("mistral", mistral3),
-    "muse_glimmer": Wrapper("muse_glimmer_text", vision.muse),
+    "muse_glimmer": Wrapper("muse_glimmer_text", towers.muse),
     "qwen2_5_vl": Wrapper("qwen2_5_vl_text", lambda c, _: vision.qwen2_5_vl(c.part("vision_config"))),
     "qwen3_vl": Wrapper("qwen3_vl_text", lambda c, _: vision.qwen3_vl(c.part("vision_config"))),
     "qwen3_vl_moe": Wrapper("qwen3_vl_moe_text", lambda c, _: vision.qwen3_vl(c.part("vision_config"))),
+    "step3_vl": Wrapper("qwen3", towers.step3),
 }
 
 
