@@ -30,7 +30,7 @@ class ShortConvolution:
     bias : bool
         Whether convolution and projections have a bias.
     heads : int
-        KV heads that the channels belong to, 0 where they divide freely.
+        KV heads that the channels belong to; 0 where they divide freely, 1 where every rank holds all.
     state_dtype : str
         Format of the kept tokens.
     """

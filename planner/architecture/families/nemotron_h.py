@@ -11,7 +11,7 @@ from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.moe import MixtureOfExperts
 from planner.architecture.config import Config
 from planner.architecture.families.common import (
-    draft_projection,
+    draft_entry,
     embedding,
     listed_kinds,
     lm_head,
@@ -154,7 +154,7 @@ def drafts(config: Config) -> tuple[Layer, ...]:
     if not count:
         return ()
     hidden = config.size("hidden_size")
-    blocks: list[Block] = [norm(hidden, hidden, hidden), draft_projection(hidden)]
+    blocks: list[Block] = [*draft_entry(hidden)]
     for kind in mixer_kinds(config, "mtp_layers_block_type", "mtp_hybrid_override_pattern"):
         blocks += [norm(hidden), mixer(config, kind)]
     return (draft_layer(*blocks),) * count

@@ -12,7 +12,7 @@ from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.moe import MixtureOfExperts
 from planner.architecture.config import Config
 from planner.architecture.families.common import (
-    draft_projection,
+    draft_entry,
     embedding,
     listed_kinds,
     lm_head,
@@ -198,7 +198,7 @@ def drafts(text: Config, blocks: tuple[Block, ...]) -> tuple[Layer, ...]:
     # Checkpoints ship one draft layer whether or not the configuration names it (vLLM's default).
     count = text.count("mtp_num_hidden_layers", "num_nextn_predict_layers", default=1)
     plain = draft_layer(*blocks)
-    entry = draft_layer(norm(hidden, hidden, hidden), draft_projection(hidden, Split.COLUMN), *blocks)
+    entry = draft_layer(*draft_entry(hidden, Split.COLUMN), *blocks)
     return (entry, *[plain] * (count - 1)) if count else ()
 
 
