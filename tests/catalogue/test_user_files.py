@@ -49,6 +49,19 @@ gpus:
     assert mine.peaks == shipped.peaks
 
 
+def test_a_figure_never_keeps_the_source_or_note_of_another(tmp_path: Path) -> None:
+    shipped = load_catalogue().gpu("b200").memory.marketed
+    assert shipped is not None
+    assert shipped.note
+    assert shipped.alternatives
+    text = (
+        "gpus:\n  b200-sxm:\n    memory:\n      marketed: {value: 190 GB, source: 'a label', date: 2026-10}\n"
+    )
+    mine = load_catalogue(extra=[write(tmp_path, text)]).gpu("b200").memory.marketed
+    assert mine is not None
+    assert (mine.value, mine.source.title, mine.note, mine.alternatives) == (190e9, "a label", None, ())
+
+
 def test_the_last_file_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def tdp(watts: int, name: str) -> Path:
         text = f"gpus:\n  b200-sxm:\n    power:\n      tdp: {{value: {watts} W, source: mine, date: 2026}}\n"
