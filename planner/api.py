@@ -1,0 +1,228 @@
+"""The library's front door: open the catalogue, ask whether a model fits, validate against measurements."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.catalogue import Catalogue, Gpu, Model, load_catalogue
+from planner.catalogue.imported import ModelChoice, model_from
+from planner.economics import PricePerHour, catalogue_price, given_price
+from planner.errors import InvalidInput, unknown_name
+from planner.measurement.serving import MeasuredRates, measured_rates, shipped_points
+from planner.planning.sizing import Sizes, judge
+from planner.report.fit import FitAnswer, FitReport
+from planner.scenario import Deployment, Workload
+
+if TYPE_CHECKING:
+    from planner.measurement.validate import ValidationResult
+
+__all__ = ["fit", "load_catalogue", "validate"]
+
+MOST_GPU_TYPES = 100
+
+
+def fit(
+    *,
+    model: str | Model,
+    gpu: str | Gpu | Iterable[str | Gpu],
+    gpus: int | None = None,
+    tp: int | None = None,
+    pp: int | None = None,
+    ep: int | None = None,
+    dp: int | None = None,
+    dcp: int | None = None,
+    weight_dtype: str | None = None,
+    kv_dtype: str = "auto",
+    engine: str = "vllm",
+    context: int | None = None,
+    concurrency: int | None = None,
+    isl: int | None = None,
+    osl: int | None = None,
+    memory_fraction: float | None = None,
+    max_num_batched_tokens: int | None = None,
+    max_num_seqs: int | None = None,
+    speculative_tokens: int = 0,
+    text_only: bool = False,
+    price: float | Mapping[str, float] | None = None,
+    price_kind: str | None = None,
+    catalogue: Catalogue | str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> FitReport:
+    """Say whether a model fits on one or several accelerator types, on how many, and what limits it.
+
+    Parameters
+    ----------
+    model : str or Model
+        Id or alias of the catalogue, path of a `config.json` or its directory, a hub id, or a record.
+    gpu : str, Gpu, or several
+        Ids or aliases (several with commas or as a list), or records.
+    gpus, tp, pp, ep, dp, dcp : int, optional
+        GPUs of the deployment and its parallel sizes. Without any of them the smallest deployment that fits
+        is looked for; with any, exactly that deployment is judged.
+    weight_dtype : str, optional
+        Quantisation of the weights; the checkpoint's own by default.
+    kv_dtype : str
+        Dtype of the KV cache; "auto" is what the engine picks.
+    engine : str
+        Engine, with a version (``vllm==0.20.2``) or without.
+    context : int, optional
+        Longest request [tokens]; input and output together where they are given, else the model's maximum.
+    concurrency : int, optional
+        Requests that must run at once.
+    isl, osl : int, optional
+        Input and output of a request [tokens].
+    memory_fraction, max_num_batched_tokens, max_num_seqs, speculative_tokens, text_only
+        As `planner.scenario.Deployment` explains them.
+    price : float or mapping, optional
+        Price of one GPU [USD/h], for all types or by id or alias.
+    price_kind : str, optional
+        Take prices of this kind from the catalogue where none is given.
+    catalogue : Catalogue or path, optional
+        An open catalogue, or the user's own file over the shipped one.
+    **options
+        Further fields of `planner.scenario.Deployment`, such as `block_size` or `draft_model`.
+
+    Returns
+    -------
+    FitReport
+        One answer for each accelerator type.
+
+    Raises
+    ------
+    PlannerError
+        With one line that says what is wrong and what would be right.
+    """
+    book = _catalogue(catalogue)
+    chosen = model_from(model, book) if isinstance(model, str) else ModelChoice(model)
+    types = _gpu_records(gpu, book)
+    sizes = Sizes(gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp, dcp=dcp)
+    base = Deployment(
+        weight_dtype=weight_dtype if weight_dtype is not None else chosen.quantisation,
+        kv_dtype=kv_dtype,
+        engine=engine,
+        memory_fraction=memory_fraction,
+        max_num_batched_tokens=max_num_batched_tokens,
+        max_num_seqs=max_num_seqs,
+        speculative_tokens=speculative_tokens,
+        text_only=text_only,
+        **_further(options),
+    )
+    workload = Workload(context=context, concurrency=concurrency, isl=isl, osl=osl)
+    prices = _prices(types, price, price_kind, book)
+    answers = []
+    for record in types:
+        judged = judge(
+            model=chosen.model, gpu=record, base=base, sizes=sizes, workload=workload, catalogue=book
+        )
+        answers.append(
+            FitAnswer(
+                model=chosen.model.id,
+                model_name=chosen.model.name,
+                config_status=chosen.model.config_status,
+                gpu=record.id,
+                gpu_name=record.name,
+                node_gpus=record.node_gpus,
+                sized=sizes.given,
+                memory=judged.memory,
+                one_node=judged.one_node,
+                smallest=judged.smallest,
+                catalogue_digest=book.digest,
+                price=prices.get(record.id),
+                measured=_measured(chosen.model, record, book) if record.id in prices else None,
+                notes=_notes(chosen.model),
+            )
+        )
+    return FitReport(tuple(answers))
+
+
+def validate(
+    path: str | os.PathLike[str], catalogue: Catalogue | str | os.PathLike[str] | None = None
+) -> ValidationResult:
+    """Predict every row of a file of measurements and say how wrong the predictions are.
+
+    Parameters
+    ----------
+    path : path
+        A CSV of start-up logs.
+    catalogue : Catalogue or path, optional
+        An open catalogue, or the user's own file over the shipped one.
+
+    Returns
+    -------
+    ValidationResult
+
+    Raises
+    ------
+    PlannerError
+        With file and line, when the file is not such a table.
+    """
+    from planner.measurement.validate import validate_startup_logs
+
+    return validate_startup_logs(path, _catalogue(catalogue))
+
+
+def _catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
+    return given if isinstance(given, Catalogue) else load_catalogue(given)
+
+
+def _gpu_records(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> list[Gpu]:
+    named: list[str | Gpu] = [gpu] if isinstance(gpu, str | Gpu) else list(gpu)
+    records: dict[str, Gpu] = {}
+    for item in named:
+        for one in [part.strip() for part in item.split(",")] if isinstance(item, str) else [item]:
+            if one == "":
+                raise InvalidInput("gpu: an empty name; write it like mi355x or mi355x,b200,b300")
+            record = catalogue.gpu(one) if isinstance(one, str) else one
+            records[record.id] = record
+    if not 0 < len(records) <= MOST_GPU_TYPES:
+        raise InvalidInput(f"gpu: {len(records)} types named; 1 to {MOST_GPU_TYPES} are possible")
+    return list(records.values())
+
+
+def _further(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = [name for name in options if name not in Deployment.model_fields]
+    if unknown:
+        raise unknown_name("argument", unknown[0], Deployment.model_fields)
+    return options
+
+
+def _prices(
+    types: list[Gpu], price: float | Mapping[str, float] | None, kind: str | None, catalogue: Catalogue
+) -> dict[str, PricePerHour]:
+    """Return a price for each accelerator that has one: the given ones first, then those of a kind."""
+    if isinstance(price, Mapping):
+        given = {catalogue.gpu(name).id: given_price(usd) for name, usd in price.items()}
+        others = sorted(set(given) - {record.id for record in types})
+        if others:
+            raise InvalidInput(f"price: {', '.join(others)} is priced, but not among the GPUs asked about")
+    elif price is not None:
+        given = {record.id: given_price(price) for record in types}
+    else:
+        given = {}
+    if kind is None:
+        return given
+    catalogue.prices(kind=kind)
+    for record in types:
+        if record.id not in given:
+            given[record.id] = catalogue_price(gpu=record.id, kind=kind, quotes=catalogue.prices(record.id))
+    return given
+
+
+def _measured(model: Model, gpu: Gpu, catalogue: Catalogue) -> MeasuredRates:
+    return measured_rates(
+        shipped_points(
+            model=model.id,
+            gpu=gpu.id,
+            model_id=lambda name: catalogue.resolve("models", name),
+            gpu_id=lambda name: catalogue.resolve("gpus", name),
+        )
+    )
+
+
+def _notes(model: Model) -> tuple[str, ...]:
+    if model.config_status == "published":
+        return ()
+    because = f": {model.config_note}" if model.config_note else ""
+    return (f"the configuration of {model.name} is {model.config_status}{because}",)

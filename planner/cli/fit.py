@@ -1,0 +1,74 @@
+"""`planner fit`: does a model fit on these accelerators, and on how many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from planner.cli.options import (
+    Settings,
+    engine_limits_options,
+    engine_options,
+    gpu_option,
+    load_options,
+    model_option,
+    output_options,
+    price_kind_option,
+    price_option,
+    sizes_options,
+)
+from planner.cli.output import deliver, form_of, json_text, render
+
+DOES_NOT_FIT = 3
+
+
+@click.command(short_help="Say whether a model fits, on how many GPUs and nodes, and why.")
+@model_option
+@gpu_option
+@sizes_options
+@engine_options
+@load_options
+@engine_limits_options
+@price_option
+@price_kind_option
+@output_options
+@click.pass_obj
+def command(
+    settings: Settings,
+    /,
+    as_json: bool,
+    as_csv: bool,
+    out: str | None,
+    price: dict[str, float] | None,
+    **asked: Any,
+) -> int:
+    """Say whether a model fits on an accelerator, on how many GPUs and nodes, and what limits it.
+
+    With sizes (--gpus, --tp, ...) exactly that deployment is judged. Without, the answer is the smallest
+    deployment that fits, by whole nodes above one node, and what one node does. Memory is per GPU; the
+    fullest one decides.
+
+    \b
+    Examples:
+      planner fit --model kimi-k3 --gpu b200
+      planner fit --model kimi-k3 --gpu mi355x,b200,b300 --price mi355x=2.50,b200=4.25,b300=6.00
+      planner fit --model deepseek-r1 --gpu h200 --tp 8 --kv-dtype fp8 --context 128k
+      planner fit --model qwen3-32b --gpu l40s --gpus 2 --isl 4k --osl 1k --concurrency 16
+      planner fit --model ./config.json --gpu h100 --weight-dtype fp8 --json
+
+    Exit codes: 0 it fits (on at least one of the GPUs named), 2 wrong usage, 3 it does not fit.
+    """
+    from planner.api import fit
+
+    form = form_of(as_json=as_json, as_csv=as_csv, out=out)
+    report = fit(price=price, catalogue=settings.catalogue(), **asked)
+    if form == "json":
+        deliver(json_text(report.to_dict()), out)
+    elif form == "csv":
+        deliver(report.to_csv(), out)
+    else:
+        from planner.cli.draw_fit import draw_fit
+
+        render(lambda console: draw_fit(console, report), out)
+    return 0 if report.fits else DOES_NOT_FIT

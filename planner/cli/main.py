@@ -1,0 +1,156 @@
+"""The entry point: which commands there are, and what becomes of an error."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from planner.cli.options import Settings, catalogue_option
+from planner.errors import PlannerError
+
+DEBUG_ENVIRONMENT = "PLANNER_DEBUG"
+INTERNAL_ERROR = 1
+USAGE_ERROR = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""128 + SIGPIPE, as for any program whose reader went away."""
+
+COMMANDS = ("fit", "models", "gpus", "prices", "validate")
+"""Each stands in the module of its name and is imported when it is asked for."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules of this package."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which help shows them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"planner.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest ones."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from planner.errors import nearest_names
+
+            near = nearest_names(args[0], COMMANDS) or COMMANDS
+            raise click.UsageError(f"no command {args[0]!r}; there is {', '.join(near)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        import planner
+
+        click.echo(f"planner {planner.__version__}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96})
+@catalogue_option
+@click.option(
+    "--debug", is_flag=True, help=f"Show the traceback of an internal error (or {DEBUG_ENVIRONMENT}=1)."
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
+)
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """Size the serving of large language models: does it fit, on how many GPUs, at what cost.
+
+    \b
+    Examples:
+      planner fit --model kimi-k3 --gpu mi355x,b200,b300
+      planner fit --model llama-3.3-70b --gpu h100 --gpus 4 --context 32k
+      planner models qwen3
+      planner gpus show mi355x
+      planner prices show b200
+      planner --catalogue ours.yaml fit --model our-model --gpu h200
+
+    Exit codes: 0 yes, 1 internal error, 2 wrong usage or catalogue, 3 does not fit.
+    """
+    ctx.ensure_object(Settings).debug = debug
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after `planner`; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    settings = Settings()
+    try:
+        code = cli.main(args=arguments, prog_name="planner", standalone_mode=False, obj=settings)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return USAGE_ERROR
+    except click.ClickException as error:
+        return _complain(_usage_line(error), USAGE_ERROR)
+    except PlannerError as error:
+        return _complain(str(error), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # Nothing more can be written; what Python flushes at exit must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:
+        if settings.debug or os.environ.get(DEBUG_ENVIRONMENT):
+            raise
+        line = f"internal error: {type(error).__name__}: {error}"
+        return _complain(f"{line}; --debug shows where", INTERNAL_ERROR)
+    return code if isinstance(code, int) else 0
+
+
+def main() -> NoReturn:
+    """Run the command line of the process and leave with its exit code."""
+    sys.exit(run())
+
+
+def _usage_line(error: click.ClickException) -> str:
+    """Put a usage error into one line that names the option."""
+    if isinstance(error, click.NoSuchOption):
+        near = f"; nearest: {', '.join(error.possibilities)}" if error.possibilities else ""
+        return f"no option {error.option_name}{near}"
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return f"{_option_name(error.param)} is missing"
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        return f"{_option_name(error.param)}: {error.message}"
+    return error.format_message().removesuffix(".")
+
+
+def _option_name(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    return parameter.make_metavar(click.Context(cli)).strip("[]")
+
+
+def _complain(line: str, code: int) -> int:
+    click.echo(f"planner: {' '.join(line.split())}", err=True)
+    return code

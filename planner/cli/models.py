@@ -1,0 +1,68 @@
+"""`planner models`: the language models of the catalogue."""
+
+from __future__ import annotations
+
+import click
+
+from planner.cli.catalogue_commands import ListingGroup, print_detail, print_listing, search_argument
+from planner.cli.options import Settings, catalogue_option, json_option, out_option, output_options
+
+
+@click.group(cls=ListingGroup, short_help="List, search and show language models.")
+def command() -> None:
+    """List, search and show the language models of the catalogue.
+
+    Without a command it lists. The column config says whether a model's configuration was read (published)
+    or is recalled or inferred; parameters and weights are counted from the checkpoint.
+
+    \b
+    Examples:
+      planner models
+      planner models qwen3
+      planner models recalled --csv
+      planner models show kimi-k3
+      planner models show deepseek-r1 --json
+    """
+
+
+@command.command("list", short_help="List all models, or those that match every word.")
+@search_argument
+@output_options
+@click.pass_obj
+def list_models(
+    settings: Settings, search: tuple[str, ...], as_json: bool, as_csv: bool, out: str | None
+) -> None:
+    """List all models, or those that match every word of SEARCH in name, alias or status.
+
+    \b
+    Examples:
+      planner models list
+      planner models list kimi
+    """
+    from planner.report.listings import models_table
+
+    table = models_table(settings.catalogue(), " ".join(search))
+    print_listing(table, name="models", search=search, as_json=as_json, as_csv=as_csv, out=out)
+
+
+@command.command(short_help="Show one model with its sizes, variants and sources.")
+@click.argument("model")
+@json_option
+@out_option
+@catalogue_option
+@click.pass_obj
+def show(settings: Settings, model: str, as_json: bool, out: str | None) -> None:
+    """Show one model: sizes computed from its blocks, quantised variants, aliases and sources.
+
+    MODEL is an id or alias, a config.json or the directory of one, or a hub id.
+
+    \b
+    Examples:
+      planner models show kimi-k3
+      planner models show ./my-model/config.json
+    """
+    from planner.catalogue.imported import model_from
+    from planner.report.details import model_detail
+
+    catalogue = settings.catalogue()
+    print_detail(model_detail(model_from(model, catalogue).model, catalogue), as_json=as_json, out=out)

@@ -1,0 +1,249 @@
+"""Every option that more than one command takes, spelt once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from planner.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from planner.catalogue import Catalogue
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LARGEST_SIZE = 4096
+LARGEST_TOKENS = 1_000_000_000
+LARGEST_REQUESTS = 1_000_000
+HIGHEST_PRICE = 1000.0
+LOWEST_PRICE = 0.01
+
+
+@dataclass
+class Settings:
+    """What the group's options say to every command."""
+
+    catalogue_files: list[str] = field(default_factory=list)
+    debug: bool = False
+
+    def catalogue(self) -> Catalogue:
+        """Open the catalogue with the user's own files over it."""
+        from planner.catalogue import load_catalogue
+
+        return load_catalogue(extra=self.catalogue_files)
+
+
+class Count(click.ParamType[int]):
+    """A whole number in a range, such as 4096, 128k (x1,000) or 128Ki (x1,024)."""
+
+    name = "count"
+
+    def __init__(self, least: int, most: int, what: str) -> None:
+        self.least = least
+        self.most = most
+        self.what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the number, or say which range is legal."""
+        if isinstance(value, int):
+            return value
+        from planner.units import parse_count
+
+        legal = f"a whole number of {self.what} from {self.least:,} to {self.most:,} is needed"
+        try:
+            number = parse_count(value)
+        except InvalidInput:
+            self.fail(f"{_shown(value)} is not possible; {legal}", param, ctx)
+        if not self.least <= number <= self.most:
+            self.fail(f"{_shown(value)} is out of range; {legal}", param, ctx)
+        return number
+
+
+class Fraction(click.ParamType[float]):
+    """A number above 0 and at most 1."""
+
+    name = "fraction"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number, or say which range is legal."""
+        number = _number(value)
+        if number is None or not 0 < number <= 1:
+            self.fail(
+                f"{_shown(value)} is out of range; a number above 0 and at most 1 is needed", param, ctx
+            )
+        return number
+
+
+class Prices(click.ParamType[dict[str, float]]):
+    """Prices by GPU: ``b200=4.25,mi355x=2.50``."""
+
+    name = "gpu=usd"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, float]:
+        """Read every pair, or say how one is written."""
+        if isinstance(value, dict):
+            return value
+        prices: dict[str, float] = {}
+        for pair in value.split(","):
+            gpu, equals, text = (part.strip() for part in pair.partition("="))
+            if not gpu or not equals:
+                self.fail(f"{_shown(pair)} is no price; write it like b200=4.25,mi355x=2.50", param, ctx)
+            number = _number(text)
+            if number is None or not LOWEST_PRICE <= number <= HIGHEST_PRICE:
+                legal = f"{LOWEST_PRICE:g} to {HIGHEST_PRICE:,.0f} USD per GPU-hour"
+                self.fail(f"{_shown(text)} for {gpu} is out of range; {legal}", param, ctx)
+            if gpu in prices:
+                self.fail(f"{gpu} has two prices", param, ctx)
+            prices[gpu] = number
+        return prices
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= 40 else f"{text[:36]!r}..."
+
+
+def size() -> Count:
+    """Return the type of a parallel size or a number of GPUs."""
+    return Count(1, LARGEST_SIZE, "GPUs")
+
+
+def tokens() -> Count:
+    """Return the type of a length in tokens."""
+    return Count(1, LARGEST_TOKENS, "tokens")
+
+
+def requests() -> Count:
+    """Return the type of a number of requests."""
+    return Count(1, LARGEST_REQUESTS, "requests")
+
+
+def _stacked(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _remember_files(ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
+    ctx.ensure_object(Settings).catalogue_files.extend(files)
+
+
+catalogue_option = click.option(
+    "--catalogue",
+    metavar="FILE",
+    multiple=True,
+    expose_value=False,
+    callback=_remember_files,
+    help="Your own catalogue file over the shipped one; may be given several times.",
+)
+
+model_option = click.option(
+    "--model",
+    required=True,
+    metavar="MODEL",
+    help="Id or alias of the catalogue, a config.json or the directory of one, or a hub id.",
+)
+
+gpu_option = click.option(
+    "--gpu", required=True, metavar="GPU[,GPU...]", help="Accelerator by id or alias; several with commas."
+)
+
+sizes_options = _stacked(
+    click.option(
+        "--gpus", type=size(), metavar="N", help="GPUs of the deployment.  [default: the fewest that fit]"
+    ),
+    click.option("--tp", type=size(), metavar="N", help="Tensor-parallel size."),
+    click.option("--pp", type=size(), metavar="N", help="Pipeline stages."),
+    click.option("--ep", type=size(), metavar="N", help="Expert-parallel size."),
+    click.option("--dp", type=size(), metavar="N", help="Data-parallel copies of attention (DP attention)."),
+    click.option("--dcp", type=size(), metavar="N", help="Decode-context parallel size."),
+)
+
+engine_options = _stacked(
+    click.option(
+        "--weight-dtype", metavar="DTYPE", help="Quantisation of the weights.  [default: as the checkpoint]"
+    ),
+    click.option(
+        "--kv-dtype",
+        metavar="DTYPE",
+        default="auto",
+        show_default=True,
+        help="Dtype of the KV cache: bf16, fp8, ...",
+    ),
+    click.option(
+        "--engine",
+        metavar="ENGINE[==VERSION]",
+        default="vllm",
+        show_default=True,
+        help="vllm, sglang, tensorrt-llm or llama.cpp; with a version: vllm==0.20.2.",
+    ),
+)
+
+load_options = _stacked(
+    click.option("--isl", type=tokens(), metavar="TOKENS", help="Input tokens of a request."),
+    click.option("--osl", type=tokens(), metavar="TOKENS", help="Output tokens of a request."),
+    click.option(
+        "--context",
+        type=tokens(),
+        metavar="TOKENS",
+        help="Longest request, input and output (128k = 128,000).  [default: ISL + OSL, else the maximum]",
+    ),
+    click.option("--concurrency", type=requests(), metavar="N", help="Requests that must run at once."),
+)
+
+engine_limits_options = _stacked(
+    click.option(
+        "--memory-fraction", type=Fraction(), metavar="SHARE", help="The engine's memory fraction, 0 to 1."
+    ),
+    click.option(
+        "--max-num-batched-tokens",
+        type=tokens(),
+        metavar="TOKENS",
+        help="Tokens of one engine step, at most.",
+    ),
+    click.option(
+        "--max-num-seqs", type=requests(), metavar="N", help="Requests the engine runs at once, at most."
+    ),
+    click.option(
+        "--speculative-tokens",
+        type=Count(0, 64, "tokens"),
+        metavar="N",
+        default="0",
+        show_default=True,
+        help="Tokens drafted each step; above 0 the checkpoint's draft layers are loaded.",
+    ),
+    click.option("--text-only", is_flag=True, help="Do not load vision and audio towers."),
+)
+
+price_option = click.option(
+    "--price", type=Prices(), metavar="GPU=USD[,...]", help="Your prices per GPU-hour: b200=4.25,mi355x=2.50."
+)
+
+price_kind_option = click.option(
+    "--price-kind",
+    metavar="KIND",
+    help="Prices of this kind from the catalogue: on-demand, spot, reserved, 3y-rental, TCO-neocloud, ...",
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+out_option = click.option(
+    "--out", metavar="FILE", help="Write the answer to FILE, whole or not at all, instead of printing it."
+)
+output_options = _stacked(json_option, csv_option, out_option, catalogue_option)

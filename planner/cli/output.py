@@ -1,0 +1,142 @@
+"""Where an answer goes: the terminal, or a file that is written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from planner.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDEST = 100
+"""Columns of a report at most; longer lines are hard to read on any screen."""
+
+
+def form_of(*, as_json: bool, as_csv: bool, out: str | None) -> str:
+    """Return the form of the answer: "json", "csv" or "text".
+
+    Parameters
+    ----------
+    as_json, as_csv : bool
+        What the options ask for.
+    out : str or None
+        The file; its ending decides where the options do not.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    click.UsageError
+        When both are asked for.
+    """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other")
+    if as_json or as_csv:
+        return "json" if as_json else "csv"
+    suffix = Path(out).suffix.lower() if out else ""
+    return {".json": "json", ".csv": "csv"}.get(suffix, "text")
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """Return one JSON object as text; NaN and infinity are errors, not output."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def deliver(text: str, out: str | None) -> None:
+    """Print finished text, or write it to a file.
+
+    Parameters
+    ----------
+    text : str
+        The answer.
+    out : str or None
+        The file.
+    """
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_whole(Path(out), text)
+
+
+def render(draw: Callable[[Console], None], out: str | None) -> None:
+    """Draw a report on the terminal, or as plain text into a file.
+
+    Parameters
+    ----------
+    draw : callable
+        Prints on the console that it is given.
+    out : str or None
+        The file.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+
+    if out is None:
+        console = Console(highlight=False, soft_wrap=False)
+        console.width = min(console.width, WIDEST)
+        draw(console)
+        return
+    text = StringIO()
+    draw(Console(file=text, width=WIDEST, no_color=True, highlight=False))
+    write_whole(Path(out), text.getvalue())
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or stays as it was.
+
+    Parameters
+    ----------
+    path : Path
+        The file; one that exists is replaced and keeps its permissions.
+    text : str
+        All of it, UTF-8.
+
+    Raises
+    ------
+    InvalidInput
+        When it cannot be written.
+    """
+    target = path.resolve()
+    temporary: str | None = None
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(None, "Is a directory")
+        if target.exists() and not target.is_file():
+            # A device or a pipe cannot be replaced by renaming.
+            target.write_text(text, encoding="utf-8")
+            return
+        handle, temporary = tempfile.mkstemp(
+            prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent
+        )
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _permissions(target))
+        os.replace(temporary, target)
+        temporary = None
+    except OSError as error:
+        raise InvalidInput(f"--out {path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)
+
+
+def _permissions(target: Path) -> int:
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,60 @@
+"""`planner validate`: predict what was measured, and say how wrong the predictions are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli.options import Settings, catalogue_option, json_option
+from planner.cli.output import deliver, json_text, render
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from planner.measurement.validate import ValidationResult
+
+
+@click.command(short_help="Predict measured start-ups and say how wrong the predictions are.")
+@click.argument("file")
+@json_option
+@click.option("--out", metavar="FILE", help="Also write every row with its predictions to FILE, as CSV.")
+@catalogue_option
+@click.pass_obj
+def command(settings: Settings, file: str, as_json: bool, out: str | None) -> None:
+    """Predict every row of FILE that can be predicted, compare with what was measured, and report the errors.
+
+    FILE is a CSV of start-up logs of inference engines: engine, model, gpu, tp and what the start-up printed,
+    such as weights_gib, kv_tokens or outcome. Rows that cannot be predicted are counted by reason and never
+    dropped silently.
+
+    \b
+    Examples:
+      planner validate logs.csv
+      planner validate logs.csv --json
+      planner validate logs.csv --out predicted.csv
+    """
+    from planner.api import validate
+
+    result = validate(file, catalogue=settings.catalogue())
+    if out is not None:
+        from planner.measurement.validate import write_predictions
+
+        write_predictions(result, out)
+    if as_json:
+        deliver(json_text(result.to_dict()), None)
+    else:
+        render(lambda console: _draw(console, result), None)
+
+
+def _draw(console: Console, result: ValidationResult) -> None:
+    from planner.cli.draw import draw_facts, draw_table
+    from planner.report.validation import errors_table, errors_table_by, verdict_facts
+
+    console.print(f"{result.predicted} of {result.rows} rows predicted", style="bold", markup=False)
+    draw_facts(console, verdict_facts(result))
+    console.print()
+    draw_table(console, errors_table(result))
+    for group in ("engine", "attention"):
+        console.print()
+        draw_table(console, errors_table_by(result, group))

@@ -1,0 +1,171 @@
+"""From the sizes a user gives, or none, to the deployments that are meant."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from planner.catalogue import Catalogue, Gpu, Model
+from planner.errors import IllegalDeployment, InvalidInput
+from planner.memory import MemoryFit, fit_memory, smallest_deployment
+from planner.scenario import Deployment, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes a user gives; None where planner may choose.
+
+    Parameters
+    ----------
+    gpus : int or None
+        GPUs of the deployment.
+    tp, pp, ep, dp, dcp : int or None
+        Parallel sizes.
+    """
+
+    gpus: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    dcp: int | None = None
+
+    @property
+    def given(self) -> bool:
+        """Return whether any size was given."""
+        return any(size is not None for size in (self.gpus, self.tp, self.pp, self.ep, self.dp, self.dcp))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one accelerator type can do for a model.
+
+    Parameters
+    ----------
+    memory : MemoryFit
+        The deployment that was given; else the smallest that fits; else one whole node.
+    one_node : MemoryFit or None
+        One whole node, where no sizes were given.
+    smallest : MemoryFit or None
+        The smallest deployment that fits.
+    """
+
+    memory: MemoryFit
+    one_node: MemoryFit | None
+    smallest: MemoryFit | None
+
+
+def judge(
+    *, model: Model, gpu: Gpu, base: Deployment, sizes: Sizes, workload: Workload, catalogue: Catalogue
+) -> Judgement:
+    """Judge the deployment of the given sizes, or find the smallest one that fits.
+
+    Parameters
+    ----------
+    model, gpu : Model, Gpu
+        What runs, and on what.
+    base : Deployment
+        Everything but the sizes: dtypes, engine and its options.
+    sizes : Sizes
+        What the user gives.
+    workload : Workload
+        What it carries.
+    catalogue : Catalogue
+        Where the engine's settings are.
+
+    Returns
+    -------
+    Judgement
+
+    Raises
+    ------
+    PlannerError
+        When the sizes contradict each other, or the model cannot be cut so.
+    """
+
+    def best(wanted: Sizes) -> MemoryFit:
+        return _best_layout(model, gpu, layouts(wanted, gpu, base), workload, catalogue)
+
+    given = best(sizes) if sizes.given else None
+    smallest = smallest_deployment(
+        model=model, gpu=gpu, workload=workload, deployment=base, catalogue=catalogue
+    )
+    if given is not None:
+        return Judgement(given, None, smallest)
+    one_node = best(Sizes(gpus=gpu.node_gpus))
+    return Judgement(smallest or one_node, one_node, smallest)
+
+
+def layouts(sizes: Sizes, gpu: Gpu, base: Deployment) -> list[Deployment]:
+    """Return the deployments that the given sizes may mean, the usual one first.
+
+    Parameters
+    ----------
+    sizes : Sizes
+        What the user gives. GPUs without sizes are filled with tensor parallelism up to a node, and pipeline
+        stages beyond.
+    gpu : Gpu
+        For the size of a node.
+    base : Deployment
+        Everything else.
+
+    Returns
+    -------
+    list of Deployment
+        One where the sizes leave no choice.
+
+    Raises
+    ------
+    InvalidInput
+        When no whole sizes give the number of GPUs.
+    """
+    dp, fixed = sizes.dp or 1, {"ep": sizes.ep or 1, "dcp": sizes.dcp or 1}
+    if sizes.gpus is None:
+        pairs = [(sizes.tp or 1, sizes.pp or 1)]
+    else:
+        pairs = _pairs(sizes.gpus, dp, sizes.tp, sizes.pp, gpu.node_gpus)
+    made = [base.model_copy(update={"tp": tp, "pp": pp, "dp": dp, **fixed}) for tp, pp in pairs]
+    if not made:
+        given = ", ".join(
+            f"{name} {size}" for name in ("tp", "pp", "dp") if (size := getattr(sizes, name)) is not None
+        )
+        product = math.prod(size for size in (sizes.tp, sizes.pp, sizes.dp) if size)
+        raise InvalidInput(
+            f"gpus {sizes.gpus} and {given} contradict each other: GPUs = tp x pp x dp, "
+            f"so gpus must be a multiple of {product}"
+        )
+    return made
+
+
+def _pairs(gpus: int, dp: int, tp: int | None, pp: int | None, node_gpus: int) -> list[tuple[int, int]]:
+    """Return the (tp, pp) whose product times dp is the number of GPUs, the widest tp within a node first."""
+    if gpus % dp:
+        return []
+    ranks = gpus // dp
+    found = [(width, ranks // width) for width in range(ranks, 0, -1) if ranks % width == 0]
+    if tp is not None or pp is not None:
+        return [pair for pair in found if tp in (None, pair[0]) and pp in (None, pair[1])]
+    return [pair for pair in found if pair[0] <= node_gpus]
+
+
+def _best_layout(
+    model: Model, gpu: Gpu, candidates: list[Deployment], workload: Workload, catalogue: Catalogue
+) -> MemoryFit:
+    """Return the first layout that fits, else the legal one with the largest margin."""
+    made: list[MemoryFit] = []
+    refused: IllegalDeployment | None = None
+    for deployment in candidates:
+        try:
+            memory = fit_memory(
+                model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue
+            )
+        except IllegalDeployment as error:
+            refused = refused or error
+            continue
+        if memory.fits:
+            return memory
+        made.append(memory)
+    if not made:
+        assert refused is not None
+        raise refused
+    return max(made, key=lambda memory: memory.margin_bytes)

@@ -1,0 +1,1 @@
+"""Results as tables with units and provenance: text cells, CSV, JSON, HTML."""

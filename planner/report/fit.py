@@ -1,0 +1,175 @@
+"""The answer to "does it fit": one accelerator type or several, as records, tables, JSON, CSV and HTML."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planner.economics import PricePerHour
+from planner.measurement.serving import MeasuredRates
+from planner.memory.records import MemoryFit
+from planner.report.records import SCHEMA, fit_record, flat_record
+from planner.report.sentences import verdict_sentence
+from planner.report.table import records_to_csv
+from planner.report.tables import memory_table, side_by_side
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, slots=True)
+class FitAnswer:
+    """Whether a model fits on one accelerator type, and on how many.
+
+    Parameters
+    ----------
+    model, model_name, config_status : str
+        Id, name, and whether the model's configuration was published, recalled or inferred.
+    gpu, gpu_name : str
+        Id and name of the accelerator.
+    node_gpus : int
+        GPUs of one node.
+    sized : bool
+        Whether parallel sizes or a number of GPUs were given.
+    memory : MemoryFit
+        What the answer is about: the deployment that was given, else the smallest one that fits, else one
+        whole node.
+    one_node : MemoryFit or None
+        What one whole node does, where no sizes were given.
+    smallest : MemoryFit or None
+        The smallest deployment that fits, by whole nodes above one node; None where none fits.
+    catalogue_digest : str
+        Of the catalogue the answer comes from.
+    price : PricePerHour or None
+        Price of one GPU.
+    measured : MeasuredRates or None
+        Measured output rates of this model on this accelerator, where a price was asked for.
+    notes : tuple of str
+        What the user should know beside the warnings of the memory answer.
+    """
+
+    model: str
+    model_name: str
+    config_status: str
+    gpu: str
+    gpu_name: str
+    node_gpus: int
+    sized: bool
+    memory: MemoryFit
+    one_node: MemoryFit | None
+    smallest: MemoryFit | None
+    catalogue_digest: str
+    price: PricePerHour | None = None
+    measured: MeasuredRates | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the deployment of the answer fits."""
+        return self.memory.fits
+
+    @property
+    def gpus(self) -> int:
+        """Return the GPUs of the deployment of the answer."""
+        return self.memory.deployment.gpus
+
+    @property
+    def nodes(self) -> int:
+        """Return the nodes of the deployment of the answer."""
+        return self.nodes_of(self.memory)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return everything the user should know."""
+        return (*self.notes, *self.memory.warnings)
+
+    @property
+    def sentence(self) -> str:
+        """Return the verdict in one sentence or two, with the numbers behind it."""
+        return verdict_sentence(self)
+
+    def nodes_of(self, memory: MemoryFit) -> int:
+        """Return the nodes that a deployment takes."""
+        return math.ceil(memory.deployment.gpus / self.node_gpus)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as one JSON-ready object of schema `planner.fit/1`."""
+        return fit_record(self)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the answer as a pandas frame of one row."""
+        return FitReport((self,)).to_frame()
+
+    def _repr_html_(self) -> str:
+        head = f"<p><strong>{html.escape(self.sentence)}</strong></p>"
+        return head + memory_table(self).to_html()
+
+
+@dataclass(frozen=True, slots=True)
+class FitReport:
+    """The answers for one model on one or several accelerator types.
+
+    Parameters
+    ----------
+    answers : tuple of FitAnswer
+        In the order in which the accelerators were named.
+    """
+
+    answers: tuple[FitAnswer, ...]
+
+    def __iter__(self) -> Iterator[FitAnswer]:
+        """Iterate over the answers."""
+        return iter(self.answers)
+
+    def __len__(self) -> int:
+        """Return the number of accelerator types."""
+        return len(self.answers)
+
+    def __getitem__(self, key: int | str) -> FitAnswer:
+        """Return an answer by position, or by the id of its accelerator."""
+        if isinstance(key, int):
+            return self.answers[key]
+        by_id = {answer.gpu: answer for answer in self.answers}
+        if key not in by_id:
+            raise KeyError(f"{key!r}; there are {', '.join(by_id)}")
+        return by_id[key]
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the model fits on at least one of the accelerators."""
+        return any(answer.fits for answer in self.answers)
+
+    @property
+    def answer(self) -> FitAnswer:
+        """Return the only answer, or the first of several."""
+        return self.answers[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one JSON-ready object: a single answer itself, several under `results`."""
+        if len(self.answers) == 1:
+            return self.answer.to_dict()
+        results = [answer.to_dict() for answer in self.answers]
+        return {"schema": SCHEMA, "model": self.answer.model, "fits": self.fits, "results": results}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat record for each accelerator, units in the keys."""
+        return [flat_record(answer) for answer in self.answers]
+
+    def to_csv(self) -> str:
+        """Return one line for each accelerator under a header."""
+        records = self.to_records()
+        return records_to_csv(records, list(records[0]))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas frame with one row for each accelerator."""
+        import pandas
+
+        return pandas.DataFrame(self.to_records())
+
+    def _repr_html_(self) -> str:
+        if len(self.answers) == 1:
+            return self.answer._repr_html_()
+        return side_by_side(self.answers).to_html() + "".join(answer._repr_html_() for answer in self.answers)

@@ -1,0 +1,120 @@
+"""A table with units: the same rows as text cells, CSV, JSON records, HTML and a pandas frame."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+GIB = 2.0**30
+"""Bytes of one GiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Parameters
+    ----------
+    key : str
+        Name of the field in CSV and JSON, with its unit.
+    heading : str
+        What people read, with the unit.
+    right : bool
+        Aligned to the right, as numbers are.
+    show : callable, optional
+        From a value to its text; `str` by default. None is always an empty cell.
+    flexible : bool
+        May be wrapped where the table is too wide.
+    """
+
+    key: str
+    heading: str
+    right: bool = False
+    show: Callable[[Any], str] = str
+    flexible: bool = False
+
+    def cell(self, value: Any) -> str:
+        """Return the text of one value."""
+        return "" if value is None else self.show(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under columns.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        In order.
+    rows : tuple of mapping
+        Values by column key; a missing one is None.
+    title : str
+        What the table shows.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    title: str = ""
+
+    def cells(self) -> list[list[str]]:
+        """Return the text of every cell, row by row."""
+        return [[column.cell(row.get(column.key)) for column in self.columns] for row in self.rows]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the rows as plain dictionaries with every column."""
+        return [{column.key: row.get(column.key) for column in self.columns} for row in self.rows]
+
+    def to_csv(self) -> str:
+        """Return the rows as CSV with a header of keys."""
+        return records_to_csv(self.to_records(), [column.key for column in self.columns])
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the rows as a pandas frame."""
+        import pandas
+
+        return pandas.DataFrame(self.to_records())
+
+    def to_html(self) -> str:
+        """Return the table as HTML, every text escaped."""
+        heads = "".join(f"<th>{html.escape(column.heading)}</th>" for column in self.columns)
+        body = "".join(f"<tr>{self._html_row(cells)}</tr>" for cells in self.cells())
+        caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
+        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _html_row(self, cells: list[str]) -> str:
+        return "".join(
+            f'<td style="text-align:{"right" if column.right else "left"}">{html.escape(cell)}</td>'
+            for column, cell in zip(self.columns, cells, strict=True)
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def records_to_csv(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
+    """Return records as CSV.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+        Values by key; None is an empty field.
+    keys : sequence of str
+        The columns, in order.
+
+    Returns
+    -------
+    str
+        Lines that end in a newline.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, keys, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()

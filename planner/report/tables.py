@@ -1,0 +1,249 @@
+"""The tables of a fit answer: side by side, one GPU's memory, measured output, assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.memory.records import Assumption, MemoryFit
+from planner.report.records import measured_record
+from planner.report.sentences import gpu_label, layout
+from planner.report.table import GIB, Column, Table
+from planner.units import format_bytes, format_significant
+
+if TYPE_CHECKING:
+    from planner.report.fit import FitAnswer
+
+GROUPS_NAMED = 3
+"""Weight groups that the memory table names; the rest is summed up."""
+
+
+def _one_decimal(value: float) -> str:
+    return f"{value:,.1f}"
+
+
+def _requests(value: float) -> str:
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+SIDE_BY_SIDE_COLUMNS = (
+    Column("gpu", "GPU", show=gpu_label),
+    Column("verdict", "verdict"),
+    Column("gpus", "GPUs", right=True),
+    Column("nodes", "nodes", right=True),
+    Column("layout", "layout"),
+    Column("weights_gib", "weights\nGiB/GPU", right=True, show=_one_decimal),
+    Column("usable_gib", "usable\nGiB/GPU", right=True, show=_one_decimal),
+    Column("kv_tokens", "KV cache\ntokens", right=True, show="{:,}".format),
+    Column("max_concurrency", "requests\nat once", right=True, show=_requests),
+)
+
+MEMORY_COLUMNS = (
+    Column("part", "part"),
+    Column("gib", "GiB", right=True, show="{:,.2f}".format),
+    Column("share", "share", right=True, show="{:.0%}".format),
+    Column("what", "what it is", flexible=True),
+)
+
+MEASURED_COLUMNS = (
+    Column("gpu", "GPU", show=gpu_label),
+    Column("gpus", "GPUs", right=True),
+    Column("peak_output_tps_total", "peak\ntok/s", right=True, show="{:,.0f}".format),
+    Column("single_stream_output_tps", "one stream\ntok/s", right=True, show="{:,.0f}".format),
+    Column("usd_per_gpu_hour", "USD per\nGPU-hour", right=True, show="{:,.2f}".format),
+    Column("output_tps_per_usd_per_hour", "tok/s per\nUSD/h", right=True, show=_one_decimal),
+    Column("price_provenance", "price", flexible=True),
+)
+
+ASSUMPTION_COLUMNS = (
+    Column("name", "assumption"),
+    Column("value", "value", flexible=True),
+    Column("provenance", "why", flexible=True),
+)
+
+
+def side_by_side(answers: Sequence[FitAnswer]) -> Table:
+    """Return what each accelerator type needs, one row for each.
+
+    Parameters
+    ----------
+    answers : sequence of FitAnswer
+        The answers, of one model. Where one node was tried and is too small, it has a row of its own.
+
+    Returns
+    -------
+    Table
+    """
+    rows = []
+    for answer in answers:
+        if answer.one_node is not None and not answer.one_node.fits and answer.memory is not answer.one_node:
+            rows.append(_side_row(answer, answer.one_node))
+        rows.append(_side_row(answer, answer.memory))
+    return Table(SIDE_BY_SIDE_COLUMNS, tuple(rows))
+
+
+def _side_row(answer: FitAnswer, memory: MemoryFit) -> dict[str, Any]:
+    held = memory.per_rank.available_bytes > 0
+    return {
+        "gpu": answer.gpu,
+        "gpus": memory.deployment.gpus,
+        "nodes": answer.nodes_of(memory),
+        "layout": layout(memory.deployment),
+        "verdict": memory.verdict,
+        "weights_gib": memory.per_rank.weights_bytes / GIB,
+        "usable_gib": memory.per_rank.usable_bytes / GIB,
+        "kv_tokens": memory.kv_tokens if held else None,
+        "max_concurrency": memory.max_concurrency if held else None,
+    }
+
+
+def memory_parts(memory: MemoryFit) -> list[tuple[str, float, str]]:
+    """Return the parts of the fullest GPU's memory: name, bytes and what it is.
+
+    Parameters
+    ----------
+    memory : MemoryFit
+        The deployment.
+
+    Returns
+    -------
+    list of (str, float, str)
+        The parts do not overlap. The state of one request is taken out of the pool that holds it.
+    """
+    rank = memory.per_rank
+    state = min(rank.state_bytes, rank.kv_pool_bytes)
+    pool = f"{memory.kv_bytes_per_token_per_rank:,.0f} bytes a token, {memory.kv_tokens:,} tokens"
+    parts = [
+        ("weights", rank.weights_bytes, _groups(memory)),
+        ("KV cache", rank.kv_pool_bytes - state, pool),
+        ("state", state, "of one request, whatever its length"),
+        ("activation", rank.activation_bytes, "peak of one engine step"),
+        ("graphs", rank.graph_bytes, "captured graphs"),
+        ("communication", rank.non_torch_bytes, "buffers between GPUs and the device context"),
+        ("reserve", rank.reserve_bytes, "left unused by the engine's memory fraction"),
+    ]
+    return [part for part in parts if part[1] > 0]
+
+
+def _groups(memory: MemoryFit) -> str:
+    groups = memory.per_rank.weights_by_group.most_common()
+    named = [f"{group.replace('_', ' ')} {size / GIB:,.1f}" for group, size in groups[:GROUPS_NAMED]]
+    rest = sum(size for _, size in groups[GROUPS_NAMED:])
+    return ", ".join([*named, f"other {rest / GIB:,.1f}"] if rest else named)
+
+
+def memory_table(answer: FitAnswer) -> Table:
+    """Return the memory of the fullest GPU by part.
+
+    Parameters
+    ----------
+    answer : FitAnswer
+        The answer.
+
+    Returns
+    -------
+    Table
+    """
+    memory = answer.memory
+    usable = memory.per_rank.usable_bytes
+    rows = [
+        {"part": name, "gib": size / GIB, "share": size / usable, "what": what}
+        for name, size, what in memory_parts(memory)
+    ]
+    rows.append(
+        {"part": "usable", "gib": usable / GIB, "share": 1.0, "what": "what a process can get of the device"}
+    )
+    return Table(MEMORY_COLUMNS, tuple(rows), memory_title(answer))
+
+
+def memory_title(answer: FitAnswer) -> str:
+    """Return which GPU the memory table is about."""
+    memory = answer.memory
+    title = f"Memory of each {gpu_label(answer.gpu)}"
+    if len(memory.stages) == 1:
+        return title
+    first, last = memory.per_rank.layers
+    stage = f"stage {memory.per_rank.stage + 1} of {len(memory.stages)}"
+    return f"{title} in the fullest pipeline stage ({stage}, layers {first} to {last})"
+
+
+def measured_table(answers: Sequence[FitAnswer]) -> Table | None:
+    """Return measured output and what a dollar per hour buys, or None where nothing was measured.
+
+    Parameters
+    ----------
+    answers : sequence of FitAnswer
+        The answers, of one model.
+
+    Returns
+    -------
+    Table or None
+    """
+    rows = []
+    for answer in answers:
+        measured = measured_record(answer)
+        if measured is not None:
+            price = answer.price
+            rows.append(
+                {
+                    **measured,
+                    "gpu": answer.gpu,
+                    "usd_per_gpu_hour": price.usd_per_gpu_hour if price else None,
+                    "price_provenance": f"{price.kind}: {price.provenance}" if price else None,
+                }
+            )
+    if not rows:
+        return None
+    lengths = {(row["isl_tokens"], row["osl_tokens"]) for row in rows}
+    title = "Measured output of all GPUs together"
+    if len(lengths) == 1 and None not in (only := next(iter(lengths))):
+        title += f", {only[0]:,.0f} tokens in and {only[1]:,.0f} out"
+    return Table(MEASURED_COLUMNS, tuple(rows), title)
+
+
+def measured_sources(answers: Sequence[FitAnswer]) -> list[str]:
+    """Return where the measured figures come from, each source once."""
+    found = [record for answer in answers if (record := measured_record(answer)) is not None]
+    return list(
+        dict.fromkeys(f"{record['source']} ({record['date']}), {record['source_url']}" for record in found)
+    )
+
+
+def assumptions_table(answers: Sequence[FitAnswer]) -> Table:
+    """Return every value that nobody gave, with its unit and why it may be believed.
+
+    Parameters
+    ----------
+    answers : sequence of FitAnswer
+        The answers, of one model; an assumption that all share has one row.
+
+    Returns
+    -------
+    Table
+    """
+    gpus_of: dict[tuple[str, str, str], list[str]] = {}
+    for answer in answers:
+        for item in answer.memory.assumptions:
+            gpus_of.setdefault((item.name, assumption_text(item), item.provenance), []).append(answer.gpu)
+    rows = tuple(
+        {
+            "name": name.replace("_", " "),
+            "value": value,
+            "provenance": why if len(gpus) == len(answers) else f"{', '.join(map(gpu_label, gpus))}: {why}",
+        }
+        for (name, value, why), gpus in gpus_of.items()
+    )
+    return Table(ASSUMPTION_COLUMNS, rows, "Assumed, since it was not given")
+
+
+def assumption_text(item: Assumption) -> str:
+    """Return the value of an assumption with its unit."""
+    value, unit = item.value, item.unit
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, int | float):
+        if unit == "bytes":
+            return format_bytes(value)
+        shown = f"{value:,}" if isinstance(value, int) else format_significant(value, 4)
+        return f"{shown} {unit}".strip()
+    return f"{value} {unit}".strip()
