@@ -158,6 +158,7 @@ def feed_forward(text: Config, routed: bool) -> Block:
         top_k=text.size("num_experts_per_tok"),
         intermediate=width,
         shared_intermediate=shared * width,
+        fused=True,
         # The router scores shared experts too.
         extra_logits=shared if text.flag("shared_expert_sink", True) else 0,
     )

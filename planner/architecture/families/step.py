@@ -183,12 +183,13 @@ def expert_layers(text: Config, layers: int) -> set[int]:
         return set(range(3, layers))
     chosen: set[int] = set()
     for item in text.text("moe_layers_enum").split(","):
-        first, _, last = item.strip().partition("..")
-        if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) >= layers:
+        ends = item.strip().split("..")
+        numbers = [int(end) for end in ends if end.isdecimal()]
+        if len(numbers) != len(ends) or len(ends) > 2 or not numbers[0] <= numbers[-1] < layers:
             raise InvalidInput(
                 f"{text.where}: moe_layers_enum has {item[:40]!r}; expected numbers of layers under {layers}"
             )
-        chosen.update(range(int(first), int(last or first) + 1))
+        chosen.update(range(numbers[0], numbers[-1] + 1))
     return chosen
 
 
