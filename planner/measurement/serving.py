@@ -97,6 +97,16 @@ def measurements_directory() -> Path:
     return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2] / "measurements"
 
 
+def serving_files() -> list[Path]:
+    """Return the shipped files of serving points, by their header; start-up logs stand beside them."""
+
+    def holds_points(file: Path) -> bool:
+        with file.open(encoding="utf-8") as lines:
+            return set(COLUMNS) <= set(next(lines, "").strip().split(","))
+
+    return [found for found in sorted(measurements_directory().glob("*.csv")) if holds_points(found)]
+
+
 def load_serving(path: str | os.PathLike[str]) -> list[ServingPoint]:
     """Read a tidy CSV of serving points.
 
@@ -168,7 +178,7 @@ def shipped_points(
     models, gpus = cache(_quiet(model_id)), cache(_quiet(gpu_id))
     return [
         point
-        for file in sorted(measurements_directory().glob("*.csv"))
+        for file in serving_files()
         if file.name != STARTUP_LOGS
         for point in load_serving(file)
         if models(point.model) == model and gpus(point.gpu) == gpu

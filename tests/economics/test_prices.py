@@ -36,5 +36,5 @@ def test_a_kind_that_nobody_quotes_names_those_that_are(catalogue):
 
 @pytest.mark.parametrize("bad", [0.0, -4.0, 1001.0, math.nan, math.inf])
 def test_a_price_out_of_range_is_refused_with_the_range(bad):
-    with pytest.raises(InvalidInput, match="out of range; 0.01 to 1,000 USD per GPU-hour"):
+    with pytest.raises(InvalidInput, match=r"out of range; 0\.01 to 1,000 USD per GPU-hour"):
         given_price(bad)
