@@ -1,0 +1,1 @@
+"""Measurements: reading them, and how far predictions are from them."""

@@ -1,0 +1,259 @@
+"""What planner predicts for one start-up log, paired with what the log says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from planner.catalogue import Catalogue, Gpu
+from planner.errors import PlannerError
+from planner.measurement.comparison import Pair
+from planner.measurement.setups import GIB, NotPredictable, Setup, nominal_gpu, setup_of
+from planner.measurement.startup_logs import StartupLog
+from planner.memory import MemoryFit, Pool, fit_memory, pool_from_available
+
+MIB = 2.0**20
+
+OUTCOMES = {
+    "fits": True,
+    "fits_barely": True,
+    "oom": False,
+    "no_kv_memory": False,
+    "kv_too_small": False,
+    "max_num_seqs_over_blocks": False,
+    "free_memory_too_low": False,
+}
+"""Whether the engine came up. An out-of-memory under load (`runtime_oom`) is neither: it came up and then did
+not last; nor is `weights only`, where something else than memory ended the start-up."""
+
+QUANTITIES = {
+    "weights_gib": "weights of a rank",
+    "consumed_gib": "weights and non-torch memory of a rank, where the log gives only their sum",
+    "kv_pool_gib": "KV pool of a rank, from the set-up alone",
+    "kv_tokens": "tokens of the pool, from the set-up alone",
+    "max_concurrency": "requests of the full context, from the set-up alone",
+    "kv_tokens_given_pool": "tokens of the logged pool",
+    "kv_blocks_given_pool": "blocks of the logged pool",
+    "max_concurrency_given_pool": "requests of the full context in the logged pool",
+    "request_kv_gib": "pool that one request of the full context takes",
+    "max_context_given_pool": "longest request that the logged pool holds",
+    "activation_gib": "peak activation of a rank",
+    "non_torch_gib": "communication buffers and context of a rank",
+    "graph_gib": "captured graphs of a rank",
+}
+"""Every quantity that is compared, with what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What was predicted for one log.
+
+    Parameters
+    ----------
+    log : StartupLog
+        The log.
+    setup : Setup
+        How it was read.
+    pairs : dict of str to Pair
+        Measured and predicted value by quantity.
+    verdict : tuple of bool or None
+        Whether it came up, and whether that was predicted; None where the log or the set-up says too little.
+    remarks : tuple of str
+        Why something of this row is not compared.
+    """
+
+    log: StartupLog
+    setup: Setup
+    pairs: dict[str, Pair] = field(default_factory=dict)
+    verdict: tuple[bool, bool] | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
+    """Predict one start-up from its set-up, and what follows from its logged pool.
+
+    Parameters
+    ----------
+    log : StartupLog
+        The log.
+    catalogue : Catalogue
+        Models and accelerators.
+
+    Returns
+    -------
+    Prediction
+        With at least one pair or a verdict.
+
+    Raises
+    ------
+    NotPredictable
+        When nothing of the log can be compared; it says why.
+    """
+    setup = setup_of(log, catalogue)
+    pairs: dict[str, Pair] = {}
+    remarks: list[str] = []
+    verdict = None
+    failure: NotPredictable | None = None
+    try:
+        fit = _fit(log, setup, catalogue)
+    except NotPredictable as error:
+        failure = error
+        remarks.append(_shown(error))
+    else:
+        came_up = OUTCOMES.get(log.outcome)
+        if came_up is None:
+            remarks.append(f"outcome {log.outcome or 'not stated'!r} is neither a yes nor a no")
+        elif setup.gpu is not None:
+            verdict = (came_up, fit.fits)
+        pairs.update(_from_setup(log, setup, fit, remarks))
+    available = logged_pool_bytes(log, setup.engine)
+    if available is not None:
+        try:
+            pool = _pool(log, setup, catalogue, available)
+        except PlannerError as error:
+            failure = failure or NotPredictable("refused by planner", str(error))
+            remarks.append(f"logged pool: {error}")
+        else:
+            pairs.update(_from_pool(log, pool))
+    if not pairs and verdict is None:
+        raise failure or NotPredictable("nothing logged to compare with", "; ".join(remarks))
+    return Prediction(log, setup, pairs, verdict, tuple(remarks))
+
+
+def _shown(error: NotPredictable) -> str:
+    return f"{error.reason}: {error.detail}" if error.detail else error.reason
+
+
+def _fit(log: StartupLog, setup: Setup, catalogue: Catalogue) -> MemoryFit:
+    # llama.cpp sizes its caches by the context alone, so an accelerator is not needed for them.
+    gpu = setup.gpu or (nominal_gpu(log) if setup.engine == "llama.cpp" else None)
+    if gpu is None:
+        raise NotPredictable("accelerator not stated", f"gpu {log.gpu!r} and no total_gpu_gib")
+    if not setup.weights_known:
+        what = f"model {log.model!r}, weight_quant {log.weight_quant!r}"
+        raise NotPredictable("weight format not stated", what)
+    try:
+        fit = fit_memory(
+            model=setup.model,
+            gpu=gpu,
+            deployment=setup.deployment,
+            workload=setup.workload,
+            catalogue=catalogue,
+        )
+    except PlannerError as error:
+        raise NotPredictable("refused by planner", str(error)) from None
+    rank = fit.per_rank
+    if not log.weight_quant and _was_loaded(log) and rank.weights_bytes > rank.usable_bytes:
+        what = f"{log.model!r} as published does not fit {log.gpu!r}, but the log shows that it was loaded"
+        raise NotPredictable("weight format not stated", what)
+    return fit
+
+
+def _was_loaded(log: StartupLog) -> bool:
+    """Return whether a log shows that the weights were on the device."""
+    later = ("fits", "fits_barely", "kv_too_small", "max_num_seqs_over_blocks", "runtime_oom")
+    return log.outcome in later or any(value is not None for value in (log.weights_gib, log.avail_kv_gib))
+
+
+def _pool(log: StartupLog, setup: Setup, catalogue: Catalogue, available_bytes: float) -> Pool:
+    gpu: Gpu = setup.gpu or nominal_gpu(log)
+    return pool_from_available(
+        model=setup.model,
+        gpu=gpu,
+        deployment=setup.deployment,
+        workload=setup.workload,
+        catalogue=catalogue,
+        available_bytes=available_bytes,
+    )
+
+
+def logged_pool_bytes(log: StartupLog, engine: str) -> float | None:
+    """Return the memory for the KV pool of one rank that a log states [bytes].
+
+    Parameters
+    ----------
+    log : StartupLog
+        The log.
+    engine : str
+        Its engine's family.
+
+    Returns
+    -------
+    float or None
+        None where it is not stated, is not above 0, or follows from the context alone (llama.cpp). Where two
+        pools share it (SGLang with sliding windows), K and V sizes are those of one of them.
+    """
+    if engine == "llama.cpp":
+        return None
+    stated = log.avail_kv_gib
+    if engine == "sglang" and stated is None:
+        stated = log.kv_size_gb
+        if stated is None and None not in (log.k_size_gb, log.v_size_gb) and log.kv_swa_tokens is None:
+            stated = (log.k_size_gb or 0.0) + (log.v_size_gb or 0.0)
+    return stated * GIB if stated is not None and stated > 0 else None
+
+
+def _from_setup(
+    log: StartupLog, setup: Setup, fit: MemoryFit, remarks: list[str]
+) -> Iterator[tuple[str, Pair]]:
+    """Yield what the set-up alone predicts."""
+    rank = fit.per_rank
+    if log.weights_gib is not None:
+        yield from _pair("weights_gib", log.weights_gib, _weights_bytes(log, setup, fit) / GIB)
+    elif log.consumed_gib is not None:
+        yield from _pair("consumed_gib", log.consumed_gib, (rank.weights_bytes + rank.non_torch_bytes) / GIB)
+    if setup.engine == "llama.cpp":
+        whole = sum(stage.kv_pool_bytes for stage in fit.stages) / GIB
+        if log.kv_size_mib is not None:
+            yield from _pair("kv_pool_gib", log.kv_size_mib * MIB / GIB, whole)
+        return
+    if _fooled(log):
+        remarks.append("no pool: a negative term says that the engine's profiler was fooled")
+        return
+    pool_bytes = logged_pool_bytes(log, setup.engine)
+    if pool_bytes is not None:
+        yield from _pair("kv_pool_gib", pool_bytes / GIB, fit.per_rank.kv_pool_bytes / GIB)
+    yield from _pair("kv_tokens", log.kv_tokens, fit.pool.tokens)
+    yield from _pair("max_concurrency", _concurrency(log), fit.pool.max_concurrency)
+    yield from _pair("activation_gib", log.activation_gib, rank.activation_bytes / GIB)
+    yield from _pair("non_torch_gib", log.non_torch_gib, rank.non_torch_bytes / GIB)
+    yield from _pair("graph_gib", log.cudagraph_gib, rank.graph_bytes / GIB)
+
+
+def _from_pool(log: StartupLog, pool: Pool) -> Iterator[tuple[str, Pair]]:
+    """Yield what follows from the logged pool."""
+    yield from _pair("kv_tokens_given_pool", log.kv_tokens, pool.tokens)
+    yield from _pair("kv_blocks_given_pool", log.kv_blocks, pool.blocks)
+    yield from _pair("max_concurrency_given_pool", _concurrency(log), pool.max_concurrency)
+    yield from _pair("request_kv_gib", log.needed_kv_gib, pool.request_bytes / GIB)
+    yield from _pair("max_context_given_pool", log.est_max_len, pool.max_context)
+
+
+def _pair(name: str, measured: float | None, predicted: float | None) -> Iterator[tuple[str, Pair]]:
+    """Yield a pair where both are known and the measured one is an amount: above 0."""
+    if measured is not None and measured > 0 and predicted is not None:
+        yield name, Pair(float(measured), float(predicted))
+
+
+def _weights_bytes(log: StartupLog, setup: Setup, fit: MemoryFit) -> float:
+    """Return the weights to compare: of the stage nearest to the log, which does not say whose rank it is.
+
+    For llama.cpp it is the whole model, since its logs give totals.
+    """
+    weights = [stage.weights_bytes for stage in fit.stages]
+    if setup.engine == "llama.cpp":
+        return sum(weights)
+    return min(weights, key=lambda value: abs(value - (log.weights_gib or 0.0) * GIB))
+
+
+def _fooled(log: StartupLog) -> bool:
+    return (log.activation_gib or 0) < 0 or (log.non_torch_gib or 0) < 0
+
+
+def _concurrency(log: StartupLog) -> float | None:
+    """Return the logged concurrency of one rank; `notes` say where it is a sum over ranks."""
+    ranks = re.search(r"\bsum of (\d+) ranks\b", log.notes)
+    if log.max_concurrency is None or not ranks or int(ranks[1]) < 1:
+        return log.max_concurrency
+    return log.max_concurrency / int(ranks[1])
