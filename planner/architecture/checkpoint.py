@@ -84,7 +84,9 @@ def formats_from_config(config: Mapping[str, object], architecture: Architecture
     if holder is None:
         return {}
     quantisation = holder.part("quantization_config")
-    packed_experts = "expert_dtype" in holder
+    # DeepSeek-V4 names the format of experts beside the quantisation, DeepSeek-V4.1 inside.
+    expert_dtype = next((c.text("expert_dtype") for c in (holder, quantisation) if "expert_dtype" in c), "")
+    packed_experts = bool(expert_dtype)
     fmt = _format(quantisation, packed_experts)
     # DeepSeek-V3 ships the projection in front of its draft layer in BF16, DeepSeek-V4 in FP8.
     left_alone = _LEFT_ALONE if packed_experts else _LEFT_ALONE | {"mtp_eh_proj"}
@@ -97,7 +99,7 @@ def formats_from_config(config: Mapping[str, object], architecture: Architecture
         skip = alone or any(_matches(p, name) for name in _names(tensor, middle) for p in patterns)
         if tensor.is_matrix and tensor.fixed_format is None:
             formats[tensor.group][tensor.name] = "bf16" if skip else fmt
-    if holder.text("expert_dtype", default="") == "fp4":
+    if expert_dtype == "fp4":
         for group in ("routed_experts", "mtp_routed_experts"):
             formats[group] = dict.fromkeys(formats[group], "mxfp4")
     return _by_group(formats)
@@ -121,12 +123,16 @@ def _format(quantisation: Config, packed_experts: bool) -> str:
     if method == "fp8":
         if "weight_block_size" not in quantisation:
             return "fp8-tensor"
-        block = quantisation.items("weight_block_size", int, length=2)
-        if block != [128, 128]:
-            raise InvalidInput(f"{quantisation.where}: weight_block_size is {block}; known: [128, 128]")
         # Only checkpoints with packed experts store the power-of-two scales in one byte.
         one_byte = packed_experts and quantisation.text("scale_fmt", default="") == "ue8m0"
-        return "fp8-block128-e8m0" if one_byte else "fp8-block128"
+        known = {(128, 128): "fp8-block128"}
+        if one_byte:
+            known = {(128, 128): "fp8-block128-e8m0", (32, 32): "fp8-block32-e8m0"}
+        block = quantisation.items("weight_block_size", int, length=2)
+        if tuple(block) not in known:
+            sizes = ", ".join(str(list(size)) for size in known)
+            raise InvalidInput(f"{quantisation.where}: weight_block_size is {block}; known: {sizes}")
+        return known[tuple(block)]
     if method in ("awq", "gptq"):
         return _integer_format(quantisation, method)
     if method == "compressed-tensors":

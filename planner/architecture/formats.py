@@ -81,6 +81,7 @@ FORMATS = _formats(
     # FP8: one FP32 scale per 128 x 128 block (DeepSeek-V3), or a one-byte power of two (DeepSeek-V4).
     Format("fp8-block128", 8, 128, 128, 32, compute="fp8"),
     Format("fp8-block128-e8m0", 8, 128, 128, 8, compute="fp8"),
+    Format("fp8-block32-e8m0", 8, 32, 32, 8, compute="fp8"),
     Format("fp8-channel", 8, 1, 0, 16, compute="fp8"),
     Format("fp8-tensor", 8, tensor_bytes=8, compute="fp8"),
     Format("mxfp8", 8, 1, 32, 8, compute="fp8"),

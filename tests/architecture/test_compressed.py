@@ -12,7 +12,7 @@ from planner.architecture.totals import kv_bytes, kv_bytes_per_token, parameters
 from planner.errors import InvalidInput
 
 FLASH = SharedVectorAttention(
-    4096, 64, 512, rope_dim=64, q_lora=1024, out_groups=8, out_lora=1024, window=128
+    4096, 64, 512, q_lora=1024, out_groups=8, out_lora=1024, window=128, packed=packed_entry(512, 64)
 )
 
 
@@ -69,7 +69,7 @@ def test_bytes_of_a_request(flash, tokens, in_windows):
 
 
 def test_a_compressor_keeps_whole_groups():
-    entries, sums = Compressor(4096, 512, 64, ratio=128).caches()
+    entries, sums = Compressor(4096, 512, ratio=128).caches()
     assert isinstance(entries, TokenCache)
     assert [entries.entries(n) for n in (127, 128, 300)] == [0, 1, 2]
     assert not sums.grows

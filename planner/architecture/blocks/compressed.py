@@ -2,8 +2,9 @@
 
 One vector of `head_dim` values serves all query heads as key and as value. A layer keeps it for the last
 `window` tokens; a compressor beside it turns each `ratio` tokens into one more entry: with ratio 4 an indexer
-picks which of these are read (CSA), with ratio 128 all are (HCA). Layouts as in Hugging Face's
-`DeepseekV4Attention` and vLLM's `DeepseekCompressor`.
+picks which of these are read (CSA), with ratio 128 all are (HCA). In DeepSeek-V4.1 (CSA2) few layers have a
+compressor, whose entries the layers after it read too. Layouts as in Hugging Face's `DeepseekV4Attention` and
+vLLM's `DeepseekCompressor`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from planner.architecture.tensors import Sharding, Split, Tensor
 # vLLM's FP8 entry: FP8 values with a one-byte scale for each 64, padded to 8, and the position part in BF16.
 SCALED, SCALE_PADDING = 64, 8
 STATE_BYTES = 4  # The sums of tokens that do not fill a group yet are kept in FP32.
+STATE_ROWS = 8  # The fewest tokens that vLLM keeps such sums for.
 INDEX_SCALE_BYTES = 4
 
+Packed = tuple[tuple[str, int], ...]
 
-def packed_entry(head_dim: int, rope_dim: int) -> tuple[tuple[str, int], ...]:
-    """Return the bytes of one FP8 entry, by KV dtype.
+
+def packed_entry(head_dim: int, rope_dim: int) -> Packed:
+    """Return the bytes of one FP8 entry of DeepSeek-V4, by KV dtype.
 
     Parameters
     ----------
@@ -52,33 +56,30 @@ class SharedVectorAttention:
         Width of the residual stream.
     heads, head_dim : int
         Query heads, and width of a query and of the shared vector.
-    rope_dim : int
-        Values of the vector that carry the position.
     q_lora : int
         Width of the compressed query.
     out_groups, out_lora : int
         Groups of heads that are each projected to `out_lora` values before the output projection.
     window : int
         Tokens that the layer keeps.
-    sinks : bool
-        Whether each query head has a learnt sink logit, in FP32.
+    packed : tuple of (str, int)
+        KV dtypes with the bytes of a vector where a layout is not ``head_dim`` values, see `packed_entry`.
     """
 
     hidden: int
     heads: int
     head_dim: int
-    rope_dim: int
     q_lora: int
     out_groups: int
     out_lora: int
     window: int
-    sinks: bool = True
+    packed: Packed
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
         width, narrow = self.heads * self.head_dim, self.out_groups * self.out_lora
         group_width = width // self.out_groups
-        parts = [
+        return (
             Tensor("q_a_proj", "attention", self.q_lora, self.hidden),
             Tensor("q_a_norm", "norm", self.q_lora, quantisable=False),
             _column("q_b_proj", width, self.q_lora, units=self.heads),
@@ -86,10 +87,8 @@ class SharedVectorAttention:
             Tensor("kv_norm", "norm", self.head_dim, quantisable=False),
             _column("o_a_proj", narrow, group_width, units=self.out_groups),
             Tensor("o_b_proj", "attention", self.hidden, narrow, split=Split.ROW, units=self.out_groups),
-        ]
-        if self.sinks:
-            parts.append(_column("sinks", self.heads, 1, units=self.heads, fixed_format="f32"))
-        return tuple(parts)
+            _column("sinks", self.heads, 1, units=self.heads, fixed_format="f32"),
+        )
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the shared vectors of the window."""
@@ -100,7 +99,7 @@ class SharedVectorAttention:
                 width=self.head_dim,
                 replicated=True,
                 window=self.window,
-                packed_bytes=packed_entry(self.head_dim, self.rope_dim),
+                packed_bytes=self.packed,
             ),
         )
 
@@ -118,22 +117,27 @@ class Compressor:
     ----------
     hidden : int
         Width of the residual stream.
-    head_dim, rope_dim : int
-        Values of an entry, and how many of them carry the position.
+    head_dim : int
+        Values of an entry.
     ratio : int
-        Tokens that share one entry.
+        Tokens that share one entry; a ratio of 1 has nothing to weigh, and so no gate and no sums.
+    packed : tuple of (str, int)
+        KV dtypes with the bytes of an entry where a layout is not ``head_dim`` values.
     overlap : bool
         Whether an entry also sees the tokens of the one before, through projections of twice the width.
     index : bool
         Whether the entries are the keys of an indexer, kept in FP8 with an FP32 scale, whatever the KV dtype.
+    positions : bool
+        Whether each place in a group has a learnt bias, in FP32.
     """
 
     hidden: int
     head_dim: int
-    rope_dim: int
     ratio: int
+    packed: Packed = ()
     overlap: bool = False
     index: bool = False
+    positions: bool = True
 
     @property
     def _width(self) -> int:
@@ -143,12 +147,15 @@ class Compressor:
         """Return the weights of the block."""
         group = "indexer" if self.index else "compressor"
         prefix = "indexer.compressor." if self.index else "compressor."
-        return (
+        parts = [
             Tensor(f"{prefix}kv_proj", group, self._width, self.hidden, quantisable=False),
-            Tensor(f"{prefix}gate_proj", group, self._width, self.hidden, quantisable=False),
-            Tensor(f"{prefix}position_bias", group, self.ratio, self._width, fixed_format="f32"),
             Tensor(f"{prefix}kv_norm", "norm", self.head_dim, quantisable=False),
-        )
+        ]
+        if self.ratio > 1:
+            parts.append(Tensor(f"{prefix}gate_proj", group, self._width, self.hidden, quantisable=False))
+        if self.positions:
+            parts.append(Tensor(f"{prefix}position_bias", group, self.ratio, self._width, fixed_format="f32"))
+        return tuple(parts)
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the entries, and the sums of the tokens whose entry is not complete."""
@@ -162,16 +169,18 @@ class Compressor:
                 width=self.head_dim,
                 replicated=True,
                 stride=self.ratio,
-                packed_bytes=packed_entry(self.head_dim, self.rope_dim),
+                packed_bytes=self.packed,
             )
         )
+        if self.ratio == 1:
+            return (entries,)
         # A value and a gate for each channel and token of the group being filled and of the one it overlaps.
         state = TokenCache(
             "window",
             heads=1,
             width=0,
             replicated=True,
-            window=self.ratio * (2 if self.overlap else 1),
+            window=max(self.ratio * (2 if self.overlap else 1), STATE_ROWS),
             extra_bytes=2 * self._width * STATE_BYTES,
         )
         return (entries, state)
@@ -216,6 +225,69 @@ class CompressedIndexer:
     def caches(self) -> tuple[Cache, ...]:
         """Return the index keys and what is needed to go on with them."""
         return self.keys.caches()
+
+    def refusal(self, sharding: Sharding) -> str | None:
+        """Return None: every rank holds the whole indexer."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LatentIndexer:
+    """An indexer of DeepSeek-V4.1, whose keys are projections of the compressed entries themselves.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the residual stream.
+    q_lora : int
+        Width of the compressed query that the index queries come from.
+    heads, head_dim : int
+        Index heads, and width of an index key.
+    top_k : int
+        Entries that the attention reads.
+    latent : int
+        Values of a compressed entry.
+    ratio : int
+        Tokens that share one entry.
+    owns_keys : bool
+        Whether the layer makes keys; others score the keys of an earlier layer.
+    """
+
+    hidden: int
+    q_lora: int
+    heads: int
+    head_dim: int
+    top_k: int
+    latent: int
+    ratio: int
+    owns_keys: bool
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return the weights of the block."""
+        scorer = (
+            Tensor("indexer.wq_b", "indexer", self.heads * self.head_dim, self.q_lora),
+            Tensor("indexer.weights_proj", "indexer", self.heads, self.hidden, quantisable=False),
+        )
+        if not self.owns_keys:
+            return scorer
+        return (
+            *scorer,
+            Tensor("indexer.wk", "indexer", self.head_dim, self.latent, quantisable=False),
+            Tensor("indexer.k_norm", "indexer", self.head_dim, quantisable=False),
+        )
+
+    def caches(self) -> tuple[Cache, ...]:
+        """Return the index keys: FP8 with an FP32 scale; beside an FP4 cache FP4 with a scale for each 32."""
+        if not self.owns_keys:
+            return ()
+        fp8 = self.head_dim + INDEX_SCALE_BYTES
+        packed = (
+            *((dtype, fp8) for dtype in ("bf16", "fp8", "fp8_ds_mla")),
+            ("nvfp4", self.head_dim // 2 + self.head_dim // 32),
+        )
+        return (
+            TokenCache("index", 1, self.head_dim, replicated=True, stride=self.ratio, packed_bytes=packed),
+        )
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return None: every rank holds the whole indexer."""

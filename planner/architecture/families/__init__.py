@@ -20,6 +20,7 @@ FAMILIES: dict[str, str] = {
     "DeepseekV3ForCausalLM": "deepseek",
     "DeepseekV32ForCausalLM": "deepseek",
     "DeepseekV4ForCausalLM": "deepseek_v4",
+    "DeepseekV41ForCausalLM": "deepseek_v41",
     "Glm4MoeLiteForCausalLM": "deepseek",
     "Glm5NextForConditionalGeneration": "glm5_next",
     "GlmMoeDsaForCausalLM": "deepseek",

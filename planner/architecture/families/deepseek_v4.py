@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from planner.architecture.blocks.compressed import CompressedIndexer, Compressor, SharedVectorAttention
+from planner.architecture.blocks.compressed import (
+    CompressedIndexer,
+    Compressor,
+    Packed,
+    SharedVectorAttention,
+    packed_entry,
+)
 from planner.architecture.blocks.hyper import HyperConnection
 from planner.architecture.config import Config
 from planner.architecture.families.common import draft_entry, embedding, lm_head
@@ -49,13 +55,13 @@ def build(config: Config) -> Architecture:
 def _blocks(config: Config, ratio: int) -> tuple[Block, ...]:
     if ratio not in (WINDOW_ONLY, SPARSE, HEAVY):
         raise InvalidInput(f"{config.where}: compress_ratios has {ratio}; expected 0, 4 or 128")
-    hidden, rope = config.size("hidden_size"), config.size("qk_rope_head_dim")
-    overlap = ratio == SPARSE
-    attention: list[Block] = [shared_vector_attention(config, config.size("sliding_window"))]
+    hidden, width, overlap = config.size("hidden_size"), config.size("head_dim"), ratio == SPARSE
+    packed = packed_entry(width, config.size("qk_rope_head_dim"))
+    attention: list[Block] = [shared_vector_attention(config, packed)]
     if ratio:
-        attention.append(Compressor(hidden, config.size("head_dim"), rope, ratio, overlap))
+        attention.append(Compressor(hidden, width, ratio, packed, overlap))
     if ratio == SPARSE:
-        keys = Compressor(hidden, config.size("index_head_dim"), rope, ratio, overlap, index=True)
+        keys = Compressor(hidden, config.size("index_head_dim"), ratio, overlap=overlap, index=True)
         attention.append(
             CompressedIndexer(
                 hidden,
@@ -69,17 +75,15 @@ def _blocks(config: Config, ratio: int) -> tuple[Block, ...]:
     return (*around, *attention, *around, routed_experts(config))
 
 
-def shared_vector_attention(config: Config, window: int, sinks: bool = True) -> SharedVectorAttention:
+def shared_vector_attention(config: Config, packed: Packed) -> SharedVectorAttention:
     """Return the attention that the usual fields describe.
 
     Parameters
     ----------
     config : Config
         The text configuration.
-    window : int
-        Tokens that a layer keeps.
-    sinks : bool
-        Whether each query head has a learnt sink logit.
+    packed : tuple of (str, int)
+        Bytes of a cached vector by KV dtype, where they are not those of its values.
 
     Returns
     -------
@@ -89,12 +93,11 @@ def shared_vector_attention(config: Config, window: int, sinks: bool = True) -> 
         hidden=config.size("hidden_size"),
         heads=config.size("num_attention_heads"),
         head_dim=config.size("head_dim"),
-        rope_dim=config.size("qk_rope_head_dim"),
         q_lora=config.size("q_lora_rank"),
         out_groups=config.size("o_groups"),
         out_lora=config.size("o_lora_rank"),
-        window=window,
-        sinks=sinks,
+        window=config.size("sliding_window"),
+        packed=packed,
     )
 
 
