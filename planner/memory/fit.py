@@ -1,0 +1,139 @@
+"""Does one deployment fit: the engine's rule, the pool, the verdict and what would change it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.catalogue import Catalogue, Gpu, Model
+from planner.memory.cells import cells
+from planner.memory.engines import EngineRule, engine_rule
+from planner.memory.records import MemoryFit, Pool
+from planner.memory.setup import Setup, prepare
+from planner.memory.verdict import judge, replication_warnings
+from planner.scenario import Deployment, Workload
+from planner.scenario.legal import check_legal
+
+
+def pool_from_available(
+    *,
+    model: Model,
+    gpu: Gpu,
+    deployment: Deployment,
+    workload: Workload,
+    catalogue: Catalogue,
+    available_bytes: float,
+) -> Pool:
+    """Return the KV pool that an engine makes of a given amount of memory.
+
+    Parameters
+    ----------
+    model, gpu, deployment, workload, catalogue
+        As for `fit_memory`.
+    available_bytes : float
+        Memory left for the pool on every rank [bytes].
+
+    Returns
+    -------
+    Pool
+    """
+    setup = prepare(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
+    rule = engine_rule(setup.stack.id)
+    return rule.pool(setup, [available_bytes] * len(setup.stages))
+
+
+def fit_memory(
+    *, model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
+) -> MemoryFit:
+    """Return whether one deployment fits, and why; nothing is searched.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    gpu : Gpu
+        The accelerator.
+    deployment : Deployment
+        How it runs; what is None is the engine's default in its version.
+    workload : Workload
+        The longest request, and how many must run at once.
+    catalogue : Catalogue
+        Where the engine's settings are.
+
+    Returns
+    -------
+    MemoryFit
+        With the memory of each stage, the pool, the verdict, and every value that was assumed.
+
+    Raises
+    ------
+    IllegalDeployment
+        For sizes that the model cannot be divided into.
+    PlannerError
+        For unknown names and impossible values.
+    """
+    setup = prepare(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
+    check_legal(
+        architecture=setup.architecture,
+        scheme=setup.scheme,
+        deployment=deployment,
+        workload=workload,
+        gpu=gpu,
+        engine=setup.stack.id,
+    )
+    rule = engine_rule(setup.stack.id)
+    stages = [rule.stage(setup, index) for index in range(len(setup.stages))]
+    pool = rule.pool(setup, [stage.available_bytes for stage in stages])
+    needed = _needed(setup, rule, pool)
+    verdict = judge(setup, stages, pool, [needed] * len(stages))
+    binding = min(stages, key=lambda stage: stage.available_bytes)
+    stages = [replace(stage, state_bytes=pool.state_bytes) for stage in stages]
+    return MemoryFit(
+        model=model.id,
+        gpu=gpu.id,
+        deployment=deployment,
+        context=setup.context,
+        concurrency=setup.concurrency,
+        request_tokens=setup.request_tokens,
+        fits=verdict.fits,
+        verdict=verdict.verdict,
+        binding_limit=verdict.binding_limit,
+        remedies=verdict.remedies,
+        stages=tuple(stages),
+        per_rank=stages[binding.stage],
+        kv_bytes_per_token_per_rank=growth_bytes(setup),
+        pool=pool,
+        margin_bytes=verdict.margin_bytes,
+        uncertainty_bytes=verdict.uncertainty_bytes,
+        safe_max_num_seqs=pool.slots,
+        warnings=tuple([*setup.warnings, *replication_warnings(setup), *_slot_warnings(setup, pool)]),
+        assumptions=tuple(setup.assumptions),
+    )
+
+
+def growth_bytes(setup: Setup) -> float:
+    """Return by how much one more token makes the caches of the fullest rank grow in a long context [bytes].
+
+    Where every layer has a window, it is the growth before the windows fill.
+    """
+    stages = [cells(setup, setup.caches(stage)) for stage in range(len(setup.stages))]
+    growing = max(found.growing_bytes for found in stages)
+    return growing or max(found.window_bytes for found in stages)
+
+
+def _needed(setup: Setup, rule: EngineRule, pool: Pool) -> float:
+    """Return what a rank's pool must hold: one request of the context, and its share of those asked for."""
+    asked = -(-setup.concurrency // setup.deployment.dp) * rule.request_bytes(setup, setup.request_tokens)
+    return max(rule.request_bytes(setup, setup.context), asked)
+
+
+def _slot_warnings(setup: Setup, pool: Pool) -> list[str]:
+    """Return what to set where a hybrid's default number of requests exceeds the blocks there are."""
+    if pool.slots is None or setup.stack.id != "vllm":
+        return []
+    asked = int(setup.assume("max_num_seqs", setup.deployment.max_num_seqs))
+    if asked <= pool.slots or setup.deployment.enforce_eager:
+        return []
+    return [
+        f"max_num_seqs {asked:,} exceeds the {pool.slots:,} blocks of the pool: with full graphs a model with recurrent "
+        f"states does not start; set max_num_seqs to {pool.slots:,} or less"
+    ]

@@ -1,0 +1,335 @@
+"""One deployment with every default of its engine filled in, and why each value is what it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planner.architecture import Architecture, build_architecture
+from planner.architecture.caches import Cache, StateCache, TokenCache
+from planner.architecture.formats import CACHE_BYTES
+from planner.architecture.quantisation import WeightScheme
+from planner.catalogue import Catalogue, Gpu, Model
+from planner.catalogue.stacks import Setting, Stack, Version, parse_version
+from planner.errors import InvalidInput
+from planner.memory.records import Assumption
+from planner.memory.weights import split_layers, stage_weights
+from planner.scenario import Deployment, Workload
+from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
+
+KV_ALIASES = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "f16", "fp16": "f16"}
+
+
+@dataclass(slots=True)
+class Setup:
+    """What the engines' rules read: the records, the model's blocks and the resolved sizes.
+
+    Parameters
+    ----------
+    model, gpu, stack : Model, Gpu, Stack
+        Catalogue records.
+    version : tuple of int or None
+        Engine version; None is the newest.
+    legacy : bool
+        Whether the engine's old core runs (vLLM's V0).
+    architecture : Architecture
+        The model's blocks.
+    scheme : WeightScheme
+        Formats of its weights.
+    deployment : Deployment
+        As asked.
+    kv_dtype : str
+        Dtype of the cache.
+    context, request_tokens, concurrency : int
+        Longest request the server takes; length and number of the requests asked for.
+    stages : list of range
+        Layers of each pipeline stage.
+    weights : list of Counter
+        Weights of each stage by group [bytes].
+    assumptions, warnings : list
+        What was filled in, and what the user should know.
+    """
+
+    model: Model
+    gpu: Gpu
+    stack: Stack
+    version: Version | None
+    legacy: bool
+    architecture: Architecture
+    scheme: WeightScheme
+    deployment: Deployment
+    kv_dtype: str
+    context: int
+    request_tokens: int
+    concurrency: int
+    stages: list[range]
+    weights: list[Counter[str]]
+    assumptions: list[Assumption] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def setting(self, name: str) -> Setting:
+        """Return the engine's value of a named parameter, without noting it as an assumption."""
+        return self.stack.setting(name, self.version, self.gpu)
+
+    def number(self, name: str) -> float:
+        """Return a numeric setting."""
+        value = self.setting(name).value
+        if isinstance(value, str):
+            raise InvalidInput(f"stacks: {self.stack.id} setting {name!r} must be a number, not {value!r}")
+        return float(value)
+
+    def assume(self, name: str, given: int | float | None, setting: str | None = None) -> float:
+        """Return what was given, else the engine's default, which is noted once.
+
+        Parameters
+        ----------
+        name : str
+            Name of the assumption.
+        given : number, optional
+            What the user asked for.
+        setting : str, optional
+            Name of the engine's setting, where it differs.
+
+        Returns
+        -------
+        float
+        """
+        if given is not None:
+            return given
+        value = self.number(setting or name)
+        self.note(
+            name, int(value) if value == int(value) else value, "", self.setting(setting or name).provenance()
+        )
+        return value
+
+    def note(self, name: str, value: object, unit: str, provenance: str) -> None:
+        """Record an assumption, each name once."""
+        if all(item.name != name for item in self.assumptions):
+            self.assumptions.append(Assumption(name, value, unit, provenance))
+
+    @property
+    def draft(self) -> bool:
+        """Return whether the checkpoint's own draft layers are loaded."""
+        return self.deployment.speculative_tokens > 0 and self.deployment.draft_model is None
+
+    @property
+    def vendor(self) -> str:
+        """Return the accelerator's vendor in lower case."""
+        return self.gpu.vendor.lower()
+
+    def caches(self, stage: int | None = None) -> Counter[Cache]:
+        """Return the caches of one stage, or of all, with how many layers keep each.
+
+        Parameters
+        ----------
+        stage : int, optional
+            Number of the stage; None for the whole model.
+
+        Returns
+        -------
+        Counter
+        """
+        layers = self.architecture.layers
+        if stage is not None:
+            layers = layers[self.stages[stage].start : self.stages[stage].stop]
+        if self.draft and (stage is None or stage == len(self.stages) - 1):
+            layers = layers + self.architecture.draft
+        found: Counter[Cache] = Counter()
+        for layer, count in Counter(layers).items():
+            for cache in layer.caches():
+                found[cache] += count
+        return found
+
+    def has_states(self) -> bool:
+        """Return whether the model keeps recurrent states."""
+        return any(isinstance(cache, StateCache) for cache in self.caches())
+
+    def has_index(self) -> bool:
+        """Return whether the model keeps index keys for sparse attention."""
+        return any(isinstance(cache, TokenCache) and cache.kind == "index" for cache in self.caches())
+
+    def has_windows(self) -> bool:
+        """Return whether some layers keep a window only."""
+        return any(isinstance(cache, TokenCache) and cache.window is not None for cache in self.caches())
+
+    def kv_heads(self) -> int:
+        """Return the KV heads that tensor parallelism can divide, at most; 0 where there are none."""
+        caches = [cache for cache in self.caches() if isinstance(cache, TokenCache) and not cache.replicated]
+        return max((cache.heads for cache in caches), default=0)
+
+    def has_latents(self) -> bool:
+        """Return whether each tensor-parallel rank holds the whole cache of some layers."""
+        return any(isinstance(cache, TokenCache) and cache.replicated for cache in self.caches())
+
+
+def engine_name(engine: str) -> tuple[str, str | None]:
+    """Split ``vllm==0.20.2`` into name and version.
+
+    Parameters
+    ----------
+    engine : str
+        As a Deployment has it.
+
+    Returns
+    -------
+    tuple of str and str or None
+    """
+    name, _, version = engine.partition("==")
+    return name.strip(), version.strip() or None
+
+
+def prepare(
+    *, model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
+) -> Setup:
+    """Build the setup that the engines' rules read.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    gpu : Gpu
+        The accelerator.
+    deployment : Deployment
+        How it runs.
+    workload : Workload
+        What it carries.
+    catalogue : Catalogue
+        Where the engine's settings are.
+
+    Returns
+    -------
+    Setup
+
+    Raises
+    ------
+    PlannerError
+        For an unknown engine, quantisation or KV dtype, and for sizes the model cannot be cut into.
+    """
+    name, text = engine_name(deployment.engine)
+    stack = catalogue.stack(name)
+    version = parse_version(text)
+    if text and version is None and not text.startswith(("0.1.dev", "0.0.dev", "main", "latest", "nightly")):
+        raise InvalidInput(
+            f"engine {deployment.engine!r}: {text!r} is no version; write it like {name}==0.20.2"
+        )
+    architecture = build_architecture(model.config, model.id)
+    scheme = weight_scheme(model, architecture, deployment.weight_dtype)
+    stages = split_layers(len(architecture.layers), deployment.pp, deployment.pipeline_layers)
+    setup = Setup(
+        model=model,
+        gpu=gpu,
+        stack=stack,
+        version=version,
+        legacy=False,
+        architecture=architecture,
+        scheme=scheme,
+        deployment=deployment,
+        kv_dtype="",
+        context=0,
+        request_tokens=0,
+        concurrency=workload.concurrency or 1,
+        stages=stages,
+        weights=[],
+    )
+    _lengths(setup, workload)
+    _version(setup, text)
+    setup.kv_dtype = _kv_dtype(setup)
+    tiles = setup.stack.settings.get("expert_tile", ())
+    setup.weights = stage_weights(
+        architecture,
+        scheme,
+        deployment.sharding,
+        stages,
+        tiles=_tiles(setup, tiles),
+        draft=setup.draft,
+        towers=not deployment.text_only,
+        plain_layers=excepted_layers(model, deployment.weight_dtype),
+    )
+    return setup
+
+
+def _lengths(setup: Setup, workload: Workload) -> None:
+    longest = setup.model.max_context or setup.architecture.max_context
+    lengths = (workload.isl or 0) + (workload.osl or 0)
+    if workload.context is not None:
+        setup.context = workload.context
+    elif lengths:
+        setup.context = lengths
+        setup.note("context", lengths, "tokens", "assumed: input and output of the requests asked for")
+    elif longest is not None:
+        setup.context = longest
+        setup.note("context", longest, "tokens", "published: the model's maximum")
+    else:
+        raise InvalidInput(f"{setup.model.id}: its longest context is unknown; give one with --context")
+    setup.request_tokens = min(lengths, setup.context) if lengths else setup.context
+
+
+def _version(setup: Setup, text: str | None) -> None:
+    if setup.version is None and setup.stack.versions:
+        newest = setup.stack.versions[-1]
+        setup.note("engine_version", newest, "", "assumed: the newest that the catalogue knows")
+    legacy = setup.stack.settings.get("legacy_core")
+    if legacy:
+        setup.legacy = bool(setup.setting("legacy_core").value)
+    if text and text.lower().endswith("+v0"):
+        setup.legacy = True
+
+
+def _kv_dtype(setup: Setup) -> str:
+    asked = setup.deployment.kv_dtype.lower()
+    asked = KV_ALIASES.get(asked, asked)
+    if asked != "auto":
+        if asked not in CACHE_BYTES and asked not in ("fp8_ds_mla", "nvfp4_ds_mla"):
+            known = ", ".join(["auto", *CACHE_BYTES, "fp8_ds_mla"])
+            raise InvalidInput(f"kv dtype {setup.deployment.kv_dtype!r} is unknown; one of: {known}")
+        return _packed_name(setup, asked)
+    wanted = checkpoint_kv_dtype(setup.model, setup.deployment.weight_dtype)
+    if wanted is not None:
+        setup.note("kv_dtype", wanted, "", "published: the quantised checkpoint asks for it")
+        return _packed_name(setup, wanted)
+    base = setup.scheme.default if setup.scheme.default in ("bf16", "f16", "f32") else "bf16"
+    setup.note("kv_dtype", base, "", "published: the engine takes the dtype of the model")
+    return base
+
+
+def _packed_name(setup: Setup, kv_dtype: str) -> str:
+    """Return the packed layout that the engine uses for FP8 latents of sparse attention, where it does."""
+    if kv_dtype != "fp8" or not setup.has_index() or "sparse_fp8_layout" not in setup.stack.settings:
+        return kv_dtype
+    return str(setup.setting("sparse_fp8_layout").value)
+
+
+def _tiles(setup: Setup, settings: tuple[Setting, ...]) -> Mapping[str, int]:
+    """Return for each weight format the multiple that experts' widths are padded to."""
+    tiles: dict[str, int] = {}
+    for item in settings:
+        if item.applies(setup.version, setup.gpu):
+            fmt, _, width = str(item.value).partition(":")
+            tiles[fmt] = int(width)
+    return tiles
+
+
+def state_dtypes(setup: Setup) -> dict[str, str]:
+    """Return the dtypes of recurrent states that the engine uses instead of the model's own.
+
+    Parameters
+    ----------
+    setup : Setup
+        The deployment with its engine's settings: `state_dtype` always holds, `state_dtype_default` where the
+        model's configuration names none.
+
+    Returns
+    -------
+    dict of str to str
+        Dtype by name of the state's tensor.
+    """
+    kinds = {cache.kind for cache in setup.caches() if isinstance(cache, StateCache)}
+    names = ["state_dtype"] if setup.architecture.state_dtype else ["state_dtype_default", "state_dtype"]
+    found: dict[str, str] = {}
+    for item in (item for name in names for item in setup.stack.settings.get(name, ())):
+        where, _, dtype = str(item.value).partition(":")
+        kind, _, tensor = where.partition("/")
+        if kind in kinds and item.applies(setup.version, setup.gpu):
+            found[tensor] = dtype
+    return found

@@ -1,0 +1,145 @@
+"""Weights of each pipeline stage: every tensor in its own format, cut as the engine cuts it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from planner.architecture import Architecture, Sharding
+from planner.architecture.model import Block
+from planner.architecture.quantisation import WeightScheme
+from planner.architecture.tensors import Split, Tensor
+from planner.errors import IllegalDeployment
+
+COPIES = "mtp_copies"
+"""Tables that a draft's checkpoint repeats; engines share them with the model."""
+
+
+def split_layers(layers: int, stages: int, explicit: Sequence[int] | None = None) -> list[range]:
+    """Return the layers of each pipeline stage.
+
+    Parameters
+    ----------
+    layers : int
+        Layers of the model.
+    stages : int
+        Pipeline-parallel size.
+    explicit : sequence of int, optional
+        Layers of each stage.
+
+    Returns
+    -------
+    list of range
+        Where layers do not divide evenly, the later stages take one more each, but not the last, which holds
+        the LM head (vLLM's `get_pp_indices`).
+
+    Raises
+    ------
+    IllegalDeployment
+        When there are fewer layers than stages, or an explicit split does not add up.
+    """
+    if stages > layers:
+        raise IllegalDeployment(f"PP {stages} needs at least {stages} layers; the model has {layers}")
+    if explicit is not None and sum(explicit) != layers:
+        raise IllegalDeployment(f"pipeline layers add up to {sum(explicit)}; the model has {layers}")
+    sizes = list(explicit) if explicit is not None else [layers // stages] * stages
+    for extra in range(layers - sum(sizes)):
+        sizes[max(stages - 2 - extra, 0)] += 1
+    starts = [sum(sizes[:stage]) for stage in range(stages)]
+    return [range(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+
+
+def tensor_bytes(tensor: Tensor, scheme: WeightScheme, sharding: Sharding, tiles: Mapping[str, int]) -> int:
+    """Return the bytes of a tensor on the fullest rank.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        A tensor of one block.
+    scheme : WeightScheme
+        The formats of the weights.
+    sharding : Sharding
+        The parallel sizes.
+    tiles : mapping of str to int
+        For each format, the multiple that a kernel pads the divided side of experts to.
+
+    Returns
+    -------
+    int
+        Bytes, scales and padding included.
+    """
+    fmt = scheme.format_of(tensor)
+    divided = tensor.expert and tensor.split in (Split.COLUMN, Split.ROW)
+    return tensor.rank_bytes(fmt, sharding, tiles.get(fmt.name, 1) if divided else 1)
+
+
+def stage_weights(
+    architecture: Architecture,
+    scheme: WeightScheme,
+    sharding: Sharding,
+    stages: Sequence[range],
+    *,
+    tiles: Mapping[str, int],
+    draft: bool = False,
+    towers: bool = True,
+    plain_layers: frozenset[int] = frozenset(),
+) -> list[Counter[str]]:
+    """Return the weights of the fullest rank of each stage by weight group [bytes].
+
+    The embedding is on the first stage, the LM head on the last, which also holds a tied table where there
+    are several; towers are on the first and draft layers on the last.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        The model.
+    scheme : WeightScheme
+        The formats of its weights.
+    sharding : Sharding
+        The parallel sizes. Attention, dense and shared parts are whole on each data-parallel copy.
+    stages : sequence of range
+        Layers of each stage.
+    tiles : mapping of str to int
+        Padding of experts by format, see `tensor_bytes`.
+    draft, towers : bool
+        Whether draft layers, and vision and audio towers, are loaded.
+    plain_layers : frozenset of int
+        Layers that the scheme leaves in its default format.
+
+    Returns
+    -------
+    list of Counter
+    """
+    plain = WeightScheme(scheme.name, scheme.default, {})
+    known: dict[tuple[int, bool], Counter[str]] = {}
+    groups: list[Counter[str]] = []
+    for stage in stages:
+        total: Counter[str] = Counter()
+        for index in stage:
+            layer, left = architecture.layers[index], index in plain_layers
+            key = (id(layer), left)
+            if key not in known:
+                known[key] = _weigh(layer.blocks, plain if left else scheme, sharding, tiles)
+            total.update(known[key])
+        groups.append(total)
+    groups[0].update(_weigh(architecture.embedding, scheme, sharding, tiles))
+    if towers:
+        groups[0].update(_weigh(architecture.towers, scheme, sharding, tiles))
+    groups[-1].update(_weigh(architecture.head, scheme, sharding, tiles))
+    if architecture.tied_embeddings and len(stages) > 1:
+        groups[-1].update(_weigh(architecture.embedding, scheme, sharding, tiles))
+    if draft:
+        for draft_layer in architecture.draft:
+            groups[-1].update(_weigh(draft_layer.blocks, scheme, sharding, tiles))
+        groups[-1].pop(COPIES, None)
+    return groups
+
+
+def _weigh(
+    blocks: Iterable[Block], scheme: WeightScheme, sharding: Sharding, tiles: Mapping[str, int]
+) -> Counter[str]:
+    groups: Counter[str] = Counter()
+    for block in blocks:
+        for tensor in block.tensors():
+            groups[tensor.group] += tensor_bytes(tensor, scheme, sharding, tiles)
+    return groups

@@ -1,0 +1,79 @@
+"""How wide a step is: the values per token that the widest layer of a rank holds at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.architecture import Architecture, Sharding
+from planner.architecture.model import Block
+from planner.architecture.tensors import Split, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Values of one token on the fullest rank.
+
+    Parameters
+    ----------
+    hidden, vocab : int
+        Width of the residual stream and of the vocabulary.
+    inner : int
+        Outputs of the widest block's projections together, and the inputs of its last ones.
+    experts : int
+        The same of routed experts, over the experts that one token uses.
+    """
+
+    hidden: int
+    vocab: int
+    inner: int
+    experts: int
+
+
+def step_widths(architecture: Architecture, sharding: Sharding) -> Widths:
+    """Return the widths of a model's step.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        The model.
+    sharding : Sharding
+        The parallel sizes.
+
+    Returns
+    -------
+    Widths
+    """
+    blocks = dict.fromkeys(block for layer in dict.fromkeys(architecture.layers) for block in layer.blocks)
+    return Widths(
+        hidden=architecture.hidden_size,
+        vocab=architecture.vocab_size,
+        inner=max((_inner(block, sharding) for block in blocks), default=0),
+        experts=max((_experts(block, sharding) for block in blocks), default=0),
+    )
+
+
+def _inner(block: Block, sharding: Sharding) -> int:
+    """Return what the projections of a block write and its last ones read, experts left out."""
+    total = 0
+    for tensor in block.tensors():
+        if tensor.is_matrix and not tensor.expert:
+            _, rows, cols = tensor.rank_shape(sharding)
+            total += cols if tensor.split is Split.ROW else rows
+    return total
+
+
+def _experts(block: Block, sharding: Sharding) -> int:
+    """Return the two buffers of a fused experts' kernel: one for what either product writes, one between them."""
+    experts = [tensor for tensor in block.tensors() if tensor.expert and tensor.is_matrix]
+    if not experts:
+        return 0
+    first = sum(_rows(tensor, sharding) for tensor in experts if tensor.split is Split.COLUMN)
+    last = [tensor for tensor in experts if tensor.split is Split.ROW]
+    inner = sum(tensor.rank_shape(sharding)[2] for tensor in last)
+    stream = sum(tensor.rows for tensor in last)
+    used = max(tensor.active or 1 for tensor in experts)
+    return used * (max(first, stream) + inner)
+
+
+def _rows(tensor: Tensor, sharding: Sharding) -> int:
+    return tensor.rank_shape(sharding)[1]

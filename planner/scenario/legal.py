@@ -1,0 +1,129 @@
+"""Which deployments a model and an engine can run at all."""
+
+from __future__ import annotations
+
+from planner.architecture import Architecture
+from planner.architecture.caches import TokenCache
+from planner.architecture.quantisation import WeightScheme
+from planner.architecture.tensors import Split, Tensor
+from planner.catalogue import Gpu
+from planner.errors import IllegalDeployment, InvalidInput
+from planner.scenario.records import Deployment, Workload
+
+KV_DTYPES = {
+    "vllm": (
+        "auto",
+        "bf16",
+        "f16",
+        "f32",
+        "fp8",
+        "fp8_e4m3",
+        "fp8_e5m2",
+        "fp8_ds_mla",
+        "nvfp4",
+        "nvfp4_ds_mla",
+        "int8",
+    ),
+    "sglang": ("auto", "bf16", "f16", "fp8", "fp8_e4m3", "fp8_e5m2", "nvfp4", "fp8_ds_mla"),
+    "tensorrt-llm": ("auto", "bf16", "f16", "fp8", "nvfp4", "int8"),
+    "llama.cpp": ("auto", "bf16", "f16", "f32", "q8_0", "q4_0"),
+}
+"""KV dtypes that each engine takes."""
+
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Sizes that messages offer."""
+
+
+def check_legal(
+    *,
+    architecture: Architecture,
+    scheme: WeightScheme,
+    deployment: Deployment,
+    workload: Workload,
+    gpu: Gpu,
+    engine: str,
+) -> None:
+    """Refuse what the model or the engine cannot run, naming what would be legal.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        The model.
+    scheme : WeightScheme
+        Formats of its weights.
+    deployment : Deployment
+        How it is to run.
+    workload : Workload
+        What it is to carry.
+    gpu : Gpu
+        The accelerator.
+    engine : str
+        Id of the engine's stack.
+
+    Raises
+    ------
+    IllegalDeployment
+        For sizes: heads, experts, columns, layers, FP8 blocks, DCP.
+    InvalidInput
+        For a context over the model's maximum, or a KV dtype the engine does not have.
+    """
+    reasons = [
+        *architecture.refusals(deployment.sharding),
+        *_context_parallel(architecture, deployment),
+        *_blocks(architecture, scheme, deployment),
+    ]
+    if reasons:
+        raise IllegalDeployment("; ".join(reasons))
+    longest = architecture.max_context
+    if workload.context is not None and longest is not None and workload.context > longest:
+        raise InvalidInput(f"context {workload.context:,} is over the model's maximum of {longest:,} tokens")
+    known = KV_DTYPES.get(engine)
+    if known is not None and deployment.kv_dtype.lower() not in known:
+        raise InvalidInput(f"{engine} has no KV dtype {deployment.kv_dtype!r}; it has: {', '.join(known)}")
+
+
+def _context_parallel(architecture: Architecture, deployment: Deployment) -> list[str]:
+    """Return why DCP is impossible: it divides the ranks that hold the same KV."""
+    dcp, tp = deployment.dcp, deployment.tp
+    if dcp == 1:
+        return []
+    caches = list(architecture.token_caches())
+    if any(cache.window is not None for cache in caches):
+        return [f"DCP {dcp}: layers with a window cannot share their tokens; legal: 1"]
+    copies = max((_copies(cache, tp) for cache in caches), default=1)
+    if copies % dcp == 0:
+        return []
+    legal = ", ".join(str(size) for size in SIZES if copies % size == 0)
+    return [f"DCP {dcp} does not divide the {copies} ranks of TP {tp} that hold the same KV; legal: {legal}"]
+
+
+def _copies(cache: TokenCache, tp: int) -> int:
+    return tp if cache.replicated else max(1, tp // cache.heads)
+
+
+def _blocks(architecture: Architecture, scheme: WeightScheme, deployment: Deployment) -> list[str]:
+    """Return which block-scaled matrices a rank would get a broken block of, as vLLM refuses them."""
+    found: dict[str, None] = {}
+    for tensor, _ in architecture.counted_tensors():
+        reason = _broken_block(tensor, scheme, deployment)
+        if reason:
+            found.setdefault(reason)
+    return list(found)
+
+
+def _broken_block(tensor: Tensor, scheme: WeightScheme, deployment: Deployment) -> str | None:
+    fmt = scheme.format_of(tensor)
+    block = fmt.block_rows
+    ways = deployment.sharding.expert_tp if tensor.expert else deployment.tp
+    if block <= 1 or ways == 1 or tensor.split not in (Split.COLUMN, Split.ROW):
+        return None
+    _, rows, cols = tensor.rank_shape(deployment.sharding)
+    share, whole = (rows, tensor.rows) if tensor.split is Split.COLUMN else (cols, tensor.cols)
+    if share % block == 0 or whole % block:
+        return None
+    option = "TP/EP" if tensor.expert else "TP"
+    legal = ", ".join(str(size) for size in SIZES if whole % (size * block) == 0)
+    return (
+        f"{option} {ways} cuts {tensor.name} ({whole:,}) of {tensor.group} into {share:,}, no whole {fmt.name} blocks of "
+        f"{block}; legal: {legal}"
+    )
