@@ -147,7 +147,7 @@ def _model_from_hub(repository: str, unknown: str) -> Model:
         import huggingface_hub
     except ImportError:
         raise Unsupported(
-            f"{unknown}; to ask the hub for it: pip install 'planner[hub]', or give the path of its config.json"
+            f"{unknown}; to ask the hub: pip install 'planner[hub]'; or give the path of a config.json"
         ) from None
     try:
         file = huggingface_hub.hf_hub_download(repository, "config.json")

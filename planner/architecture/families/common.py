@@ -22,9 +22,7 @@ def embedding(vocab_size: int, hidden: int) -> Weights:
     -------
     Weights
     """
-    table = Tensor(
-        "embed_tokens", "embed", vocab_size, hidden, active=0, split=Split.VOCAB, quantisable=False
-    )
+    table = Tensor("embed_tokens", "embed", vocab_size, hidden, active=0, split=Split.VOCAB)
     return Weights((table,))
 
 
@@ -132,6 +130,23 @@ def draft_copies(vocab_size: int, hidden: int) -> Weights:
             for name in ("embed_tokens", "shared_head")
         )
     )
+
+
+def stated_encoders(config: Config) -> tuple[Block, ...]:
+    """Return encoders of which only the size is known (`encoder_parameters`, a field of the catalogue's own).
+
+    Parameters
+    ----------
+    config : Config
+        The configuration.
+
+    Returns
+    -------
+    tuple of Block
+        Empty when the field is absent; else one part that every rank holds.
+    """
+    size = config.count("encoder_parameters", default=0)
+    return (Weights((Tensor("encoders", "vision", size, quantisable=False),)),) if size else ()
 
 
 def state_dtype(config: Config) -> str | None:

@@ -16,6 +16,7 @@ from planner.architecture.families.common import (
     listed_kinds,
     lm_head,
     state_dtype,
+    stated_encoders,
 )
 from planner.architecture.model import Architecture, Block, Layer, draft_layer, norm
 from planner.errors import InvalidInput
@@ -50,6 +51,7 @@ def build(config: Config) -> Architecture:
         layers=tuple(mixers[kind] for kind in kinds),
         head=lm_head(vocab, hidden, tied),
         draft=drafts(config),
+        towers=stated_encoders(config),
         tied_embeddings=tied,
         max_context=config.size("max_position_embeddings"),
         state_dtype=state_dtype(config),
