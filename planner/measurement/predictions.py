@@ -14,6 +14,8 @@ from planner.measurement.startup_logs import StartupLog
 from planner.memory import MemoryFit, Pool, fit_memory, pool_from_available
 
 MIB = 2.0**20
+REFUSED = "refused by planner"
+"""Reason of rows whose set-up planner holds to be impossible."""
 
 OUTCOMES = {
     "fits": True,
@@ -32,6 +34,7 @@ QUANTITIES = {
     "consumed_gib": "weights and non-torch memory of a rank, where the log gives only their sum",
     "kv_pool_gib": "KV pool of a rank, from the set-up alone",
     "kv_tokens": "tokens of the pool, from the set-up alone",
+    "kv_blocks": "blocks of the pool, from the set-up alone",
     "max_concurrency": "requests of the full context, from the set-up alone",
     "kv_tokens_given_pool": "tokens of the logged pool",
     "kv_blocks_given_pool": "blocks of the logged pool",
@@ -98,6 +101,8 @@ def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
     try:
         fit = _fit(log, setup, catalogue)
     except NotPredictable as error:
+        if error.reason == REFUSED:
+            raise
         failure = error
         remarks.append(_shown(error))
     else:
@@ -105,17 +110,20 @@ def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
         if came_up is None:
             remarks.append(f"outcome {log.outcome or 'not stated'!r} is neither a yes nor a no")
         elif setup.gpu is not None:
-            verdict = (came_up, fit.fits)
+            verdict = (came_up, predicted_start(log, fit))
         pairs.update(_from_setup(log, setup, fit, remarks))
     available = logged_pool_bytes(log, setup.engine)
-    if available is not None:
+    if available is not None and setup.deployment.pp > 1:
+        # Tokens are those of the tightest stage, and nothing says that the logged memory is of the same.
+        remarks.append("nothing from the logged pool: it is of an unnamed pipeline stage")
+    elif available is not None:
         try:
             pool = _pool(log, setup, catalogue, available)
         except PlannerError as error:
-            failure = failure or NotPredictable("refused by planner", str(error))
+            failure = failure or NotPredictable(REFUSED, str(error))
             remarks.append(f"logged pool: {error}")
         else:
-            pairs.update(_from_pool(log, pool))
+            pairs.update(_from_pool(log, pool, setup.deployment.dp))
     if not pairs and verdict is None:
         raise failure or NotPredictable("nothing logged to compare with", "; ".join(remarks))
     return Prediction(log, setup, pairs, verdict, tuple(remarks))
@@ -142,9 +150,10 @@ def _fit(log: StartupLog, setup: Setup, catalogue: Catalogue) -> MemoryFit:
             catalogue=catalogue,
         )
     except PlannerError as error:
-        raise NotPredictable("refused by planner", str(error)) from None
+        raise NotPredictable(REFUSED, str(error)) from None
     rank = fit.per_rank
-    if not log.weight_quant and _was_loaded(log) and rank.weights_bytes > rank.usable_bytes:
+    too_large = setup.gpu is not None and rank.weights_bytes > rank.usable_bytes
+    if too_large and not log.weight_quant and _was_loaded(log):
         what = f"{log.model!r} as published does not fit {log.gpu!r}, but the log shows that it was loaded"
         raise NotPredictable("weight format not stated", what)
     return fit
@@ -166,6 +175,25 @@ def _pool(log: StartupLog, setup: Setup, catalogue: Catalogue, available_bytes: 
         catalogue=catalogue,
         available_bytes=available_bytes,
     )
+
+
+def predicted_start(log: StartupLog, fit: MemoryFit) -> bool:
+    """Return whether the engine should come up.
+
+    Parameters
+    ----------
+    log : StartupLog
+        The log.
+    fit : MemoryFit
+        What was predicted for it.
+
+    Returns
+    -------
+    bool
+        It fits, and no more sequences were asked for than a model with recurrent states has blocks.
+    """
+    most = fit.safe_max_num_seqs
+    return fit.fits and (most is None or log.max_num_seqs is None or log.max_num_seqs <= most)
 
 
 def logged_pool_bytes(log: StartupLog, engine: str) -> float | None:
@@ -204,9 +232,9 @@ def _from_setup(
     elif log.consumed_gib is not None:
         yield from _pair("consumed_gib", log.consumed_gib, (rank.weights_bytes + rank.non_torch_bytes) / GIB)
     if setup.engine == "llama.cpp":
-        whole = sum(stage.kv_pool_bytes for stage in fit.stages) / GIB
         if log.kv_size_mib is not None:
-            yield from _pair("kv_pool_gib", log.kv_size_mib * MIB / GIB, whole)
+            caches = log.kv_size_mib + (log.kv_swa_size_mib or 0.0) + (log.recurrent_mib or 0.0)
+            yield from _pair("kv_pool_gib", caches * MIB / GIB, fit.pool.bytes / GIB)
         return
     if _fooled(log):
         remarks.append("no pool: a negative term says that the engine's profiler was fooled")
@@ -214,18 +242,22 @@ def _from_setup(
     pool_bytes = logged_pool_bytes(log, setup.engine)
     if pool_bytes is not None:
         yield from _pair("kv_pool_gib", pool_bytes / GIB, fit.per_rank.kv_pool_bytes / GIB)
-    yield from _pair("kv_tokens", log.kv_tokens, fit.pool.tokens)
-    yield from _pair("max_concurrency", _concurrency(log), fit.pool.max_concurrency)
+    if not _printed_wrong(log):
+        copies = setup.deployment.dp
+        yield from _pair("kv_tokens", log.kv_tokens, fit.pool.tokens / copies)
+        yield from _pair("max_concurrency", _concurrency(log), fit.pool.max_concurrency / copies)
+    yield from _pair("kv_blocks", log.kv_blocks, fit.pool.blocks)
     yield from _pair("activation_gib", log.activation_gib, rank.activation_bytes / GIB)
     yield from _pair("non_torch_gib", log.non_torch_gib, rank.non_torch_bytes / GIB)
     yield from _pair("graph_gib", log.cudagraph_gib, rank.graph_bytes / GIB)
 
 
-def _from_pool(log: StartupLog, pool: Pool) -> Iterator[tuple[str, Pair]]:
-    """Yield what follows from the logged pool."""
-    yield from _pair("kv_tokens_given_pool", log.kv_tokens, pool.tokens)
+def _from_pool(log: StartupLog, pool: Pool, copies: int) -> Iterator[tuple[str, Pair]]:
+    """Yield what follows from the logged pool of one of `copies` data-parallel ranks."""
+    if not _printed_wrong(log):
+        yield from _pair("kv_tokens_given_pool", log.kv_tokens, pool.tokens / copies)
+        yield from _pair("max_concurrency_given_pool", _concurrency(log), pool.max_concurrency / copies)
     yield from _pair("kv_blocks_given_pool", log.kv_blocks, pool.blocks)
-    yield from _pair("max_concurrency_given_pool", _concurrency(log), pool.max_concurrency)
     yield from _pair("request_kv_gib", log.needed_kv_gib, pool.request_bytes / GIB)
     yield from _pair("max_context_given_pool", log.est_max_len, pool.max_context)
 
@@ -249,6 +281,11 @@ def _weights_bytes(log: StartupLog, setup: Setup, fit: MemoryFit) -> float:
 
 def _fooled(log: StartupLog) -> bool:
     return (log.activation_gib or 0) < 0 or (log.non_torch_gib or 0) < 0
+
+
+def _printed_wrong(log: StartupLog) -> bool:
+    """Return whether `notes` say that the engine printed a wrong number of tokens or requests."""
+    return re.search(r"\b(?:under|over)-?(?:reported|estimated)\b", log.notes) is not None
 
 
 def _concurrency(log: StartupLog) -> float | None:

@@ -114,7 +114,6 @@ def setup_of(log: StartupLog, catalogue: Catalogue) -> Setup:
     if note:
         notes.append(note)
     sizes = _sizes(log, engine.family)
-    context = log.kv_tokens if engine.family == "llama.cpp" and log.kv_tokens else log.max_model_len
     try:
         deployment = Deployment(
             **sizes,
@@ -129,10 +128,19 @@ def setup_of(log: StartupLog, catalogue: Catalogue) -> Setup:
             prefix_caching=log.prefix_caching,
             speculative_tokens=speculative_tokens(log.spec_decode),
         )
-        workload = Workload(context=context)
+        workload = _workload(log, engine.family)
     except InvalidInput as error:
         raise NotPredictable("sizes out of range", str(error)) from None
     return Setup(model, gpu, deployment, workload, engine.family, weights_known, tuple(notes))
+
+
+def _workload(log: StartupLog, engine: str) -> Workload:
+    """Return the longest request and, for llama.cpp, which reserves them all, how many there are."""
+    cells = log.kv_tokens or log.max_model_len
+    if engine != "llama.cpp" or cells is None:
+        return Workload(context=log.max_model_len)
+    sequences = log.max_num_seqs or 1
+    return Workload(context=max(cells // sequences, 1), concurrency=sequences)
 
 
 def speculative_tokens(text: str) -> int:
@@ -170,6 +178,8 @@ def _model(log: StartupLog, catalogue: Catalogue) -> tuple[Model, str | None, bo
         quantisation = None
     if quantisation == "fp4":
         quantisation = "mxfp4" if "mxfp4" in native.values() else "nvfp4"
+    if quantisation and quantisation not in found.model.quantisations and quantisation.startswith("int"):
+        quantisation = quantisation.partition("-")[0]  # the model's own recipe of that width
     known = quantisation is not None or not (log.weight_quant or re.search("quant", log.model, re.IGNORECASE))
     if known and quantisation is None and not log.weight_quant:
         notes.append("weights not stated: the checkpoint as published is assumed")
