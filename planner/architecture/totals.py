@@ -66,7 +66,9 @@ def active_parameters(architecture: Architecture) -> int:
     return total
 
 
-def weight_bytes_by_group(architecture: Architecture, scheme: WeightScheme) -> Counter[str]:
+def weight_bytes_by_group(
+    architecture: Architecture, scheme: WeightScheme, plain_layers: frozenset[int] = frozenset()
+) -> Counter[str]:
     """Return the bytes of the checkpoint's tensors by weight group.
 
     Parameters
@@ -75,6 +77,8 @@ def weight_bytes_by_group(architecture: Architecture, scheme: WeightScheme) -> C
         The model.
     scheme : WeightScheme
         The formats of its weights.
+    plain_layers : frozenset of int
+        Layers, counted from 0, that the scheme leaves in its default format.
 
     Returns
     -------
@@ -84,10 +88,17 @@ def weight_bytes_by_group(architecture: Architecture, scheme: WeightScheme) -> C
     groups: Counter[str] = Counter()
     for tensor, layers in architecture.counted_tensors():
         groups[tensor.group] += tensor.checkpoint_bytes(scheme.format_of(tensor)) * layers
+    plain = WeightScheme(scheme.name, scheme.default, {})
+    for index in plain_layers:
+        for tensor in architecture.layers[index].tensors():
+            quantised, left = scheme.format_of(tensor), plain.format_of(tensor)
+            groups[tensor.group] += tensor.checkpoint_bytes(left) - tensor.checkpoint_bytes(quantised)
     return groups
 
 
-def weight_bytes(architecture: Architecture, scheme: WeightScheme) -> int:
+def weight_bytes(
+    architecture: Architecture, scheme: WeightScheme, plain_layers: frozenset[int] = frozenset()
+) -> int:
     """Return the bytes of the checkpoint's tensors.
 
     Parameters
@@ -96,13 +107,15 @@ def weight_bytes(architecture: Architecture, scheme: WeightScheme) -> int:
         The model.
     scheme : WeightScheme
         The formats of its weights.
+    plain_layers : frozenset of int
+        Layers, counted from 0, that the scheme leaves in its default format.
 
     Returns
     -------
     int
         Bytes, file headers excluded.
     """
-    return weight_bytes_by_group(architecture, scheme).total()
+    return weight_bytes_by_group(architecture, scheme, plain_layers).total()
 
 
 def kv_bytes_per_token(architecture: Architecture, kv_dtype: str, tp: int = 1, draft: bool = False) -> float:
