@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from planner.architecture import Architecture, build_architecture
 from planner.architecture.caches import Cache, StateCache, TokenCache
 from planner.architecture.formats import CACHE_BYTES
+from planner.architecture.model import Layer
 from planner.architecture.quantisation import WeightScheme
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.stacks import Setting, Stack, Version, parse_version
 from planner.errors import InvalidInput
 from planner.memory.records import Assumption
-from planner.memory.weights import split_layers, stage_weights
+from planner.memory.weights import Tiles, split_layers, stage_weights
 from planner.scenario import Deployment, Workload
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
 
@@ -67,6 +69,7 @@ class Setup:
     weights: list[Counter[str]]
     assumptions: list[Assumption] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    _caches: dict[int | None, Counter[Cache]] = field(default_factory=dict)
 
     def setting(self, name: str) -> Setting:
         """Return the engine's value of a named parameter, without noting it as an assumption."""
@@ -130,16 +133,14 @@ class Setup:
         -------
         Counter
         """
-        layers = self.architecture.layers
-        if stage is not None:
-            layers = layers[self.stages[stage].start : self.stages[stage].stop]
-        if self.draft and (stage is None or stage == len(self.stages) - 1):
-            layers = layers + self.architecture.draft
-        found: Counter[Cache] = Counter()
-        for layer, count in Counter(layers).items():
-            for cache in layer.caches():
-                found[cache] += count
-        return found
+        if stage not in self._caches:
+            layers = self.architecture.layers
+            if stage is not None:
+                layers = layers[self.stages[stage].start : self.stages[stage].stop]
+            if self.draft and (stage is None or stage == len(self.stages) - 1):
+                layers = layers + self.architecture.draft
+            self._caches[stage] = _count_caches(layers)
+        return self._caches[stage]
 
     def has_states(self) -> bool:
         """Return whether the model keeps recurrent states."""
@@ -161,6 +162,38 @@ class Setup:
     def has_latents(self) -> bool:
         """Return whether each tensor-parallel rank holds the whole cache of some layers."""
         return any(isinstance(cache, TokenCache) and cache.replicated for cache in self.caches())
+
+
+class _Same:
+    """A key for a record that holds a mapping, and so has no hash: the very same record is equal."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __hash__(self) -> int:
+        return id(self.model)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.model is self.model
+
+
+@lru_cache(maxsize=256)
+def architecture_of(key: _Same) -> Architecture:
+    """Return the blocks of a model, built once; equal layers become one object, so that each is counted once."""
+    built = build_architecture(key.model.config, key.model.id)
+    known: dict[Layer, Layer] = {}
+    layers = tuple(known.setdefault(layer, layer) for layer in built.layers)
+    return replace(built, layers=layers, draft=tuple(known.setdefault(layer, layer) for layer in built.draft))
+
+
+def _count_caches(layers: tuple[Layer, ...]) -> Counter[Cache]:
+    """Return the caches of layers with how many keep each; layers are told apart by identity, which is quick."""
+    times = Counter(map(id, layers))
+    found: Counter[Cache] = Counter()
+    for layer in {id(layer): layer for layer in layers}.values():
+        for cache in layer.caches():
+            found[cache] += times[id(layer)]
+    return found
 
 
 def engine_name(engine: str) -> tuple[str, str | None]:
@@ -213,7 +246,7 @@ def prepare(
         raise InvalidInput(
             f"engine {deployment.engine!r}: {text!r} is no version; write it like {name}==0.20.2"
         )
-    architecture = build_architecture(model.config, model.id)
+    architecture = architecture_of(_Same(model))
     scheme = weight_scheme(model, architecture, deployment.weight_dtype)
     stages = split_layers(len(architecture.layers), deployment.pp, deployment.pipeline_layers)
     setup = Setup(
@@ -235,13 +268,12 @@ def prepare(
     _lengths(setup, workload)
     _version(setup, text)
     setup.kv_dtype = _kv_dtype(setup)
-    tiles = setup.stack.settings.get("expert_tile", ())
     setup.weights = stage_weights(
         architecture,
         scheme,
         deployment.sharding,
         stages,
-        tiles=_tiles(setup, tiles),
+        tiles=Tiles(_tiles(setup, "expert_tile"), _tiles(setup, "expert_stream_tile")),
         draft=setup.draft,
         towers=not deployment.text_only,
         plain_layers=excepted_layers(model, deployment.weight_dtype),
@@ -300,10 +332,10 @@ def _packed_name(setup: Setup, kv_dtype: str) -> str:
     return str(setup.setting("sparse_fp8_layout").value)
 
 
-def _tiles(setup: Setup, settings: tuple[Setting, ...]) -> Mapping[str, int]:
-    """Return for each weight format the multiple that experts' widths are padded to."""
+def _tiles(setup: Setup, name: str) -> Mapping[str, int]:
+    """Return for each weight format the multiple that a setting pads experts to."""
     tiles: dict[str, int] = {}
-    for item in settings:
+    for item in setup.stack.settings.get(name, ()):
         if item.applies(setup.version, setup.gpu):
             fmt, _, width = str(item.value).partition(":")
             tiles[fmt] = int(width)

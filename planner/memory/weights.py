@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from planner.architecture import Architecture, Sharding
 from planner.architecture.model import Block
@@ -49,7 +50,23 @@ def split_layers(layers: int, stages: int, explicit: Sequence[int] | None = None
     return [range(start, start + size) for start, size in zip(starts, sizes, strict=True)]
 
 
-def tensor_bytes(tensor: Tensor, scheme: WeightScheme, sharding: Sharding, tiles: Mapping[str, int]) -> int:
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """To what multiples a kernel pads experts, by weight format.
+
+    Parameters
+    ----------
+    width : mapping of str to int
+        For the width of an expert, which ranks divide.
+    stream : mapping of str to int
+        For the stream that experts read and write.
+    """
+
+    width: Mapping[str, int] = field(default_factory=dict)
+    stream: Mapping[str, int] = field(default_factory=dict)
+
+
+def tensor_bytes(tensor: Tensor, scheme: WeightScheme, sharding: Sharding, tiles: Tiles) -> int:
     """Return the bytes of a tensor on the fullest rank.
 
     Parameters
@@ -60,8 +77,8 @@ def tensor_bytes(tensor: Tensor, scheme: WeightScheme, sharding: Sharding, tiles
         The formats of the weights.
     sharding : Sharding
         The parallel sizes.
-    tiles : mapping of str to int
-        For each format, the multiple that a kernel pads the divided side of experts to.
+    tiles : Tiles
+        Padding of experts.
 
     Returns
     -------
@@ -69,8 +86,15 @@ def tensor_bytes(tensor: Tensor, scheme: WeightScheme, sharding: Sharding, tiles
         Bytes, scales and padding included.
     """
     fmt = scheme.format_of(tensor)
-    divided = tensor.expert and tensor.split in (Split.COLUMN, Split.ROW)
-    return tensor.rank_bytes(fmt, sharding, tiles.get(fmt.name, 1) if divided else 1)
+    if not (tensor.expert and tensor.is_matrix):
+        return tensor.rank_bytes(fmt, sharding)
+    count, rows, cols = tensor.rank_shape(sharding, tiles.width.get(fmt.name, 1))
+    stream = tiles.stream.get(fmt.name, 1)
+    if tensor.split is Split.COLUMN:
+        cols = -(-cols // stream) * stream
+    elif tensor.split is Split.ROW:
+        rows = -(-rows // stream) * stream
+    return count * fmt.matrix_bytes(rows, cols)
 
 
 def stage_weights(
@@ -79,7 +103,7 @@ def stage_weights(
     sharding: Sharding,
     stages: Sequence[range],
     *,
-    tiles: Mapping[str, int],
+    tiles: Tiles,
     draft: bool = False,
     towers: bool = True,
     plain_layers: frozenset[int] = frozenset(),
@@ -99,8 +123,8 @@ def stage_weights(
         The parallel sizes. Attention, dense and shared parts are whole on each data-parallel copy.
     stages : sequence of range
         Layers of each stage.
-    tiles : mapping of str to int
-        Padding of experts by format, see `tensor_bytes`.
+    tiles : Tiles
+        Padding of experts.
     draft, towers : bool
         Whether draft layers, and vision and audio towers, are loaded.
     plain_layers : frozenset of int
@@ -136,7 +160,7 @@ def stage_weights(
 
 
 def _weigh(
-    blocks: Iterable[Block], scheme: WeightScheme, sharding: Sharding, tiles: Mapping[str, int]
+    blocks: Iterable[Block], scheme: WeightScheme, sharding: Sharding, tiles: Tiles
 ) -> Counter[str]:
     groups: Counter[str] = Counter()
     for block in blocks:
