@@ -213,10 +213,8 @@ def _prices(
 def _measured(model: Model, gpu: Gpu, catalogue: Catalogue) -> MeasuredRates:
     return measured_rates(
         shipped_points(
-            model=model.id,
-            gpu=gpu.id,
-            model_id=lambda name: catalogue.resolve("models", name),
-            gpu_id=lambda name: catalogue.resolve("gpus", name),
+            model_names=[model.id, model.name, *catalogue.aliases("models", model.id)],
+            gpu_names=[gpu.id, gpu.name, *catalogue.aliases("gpus", gpu.id)],
         )
     )
 

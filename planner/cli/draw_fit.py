@@ -8,8 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from planner.cli.draw import draw_facts, draw_lines, draw_table
+from planner.economics import hourly_cost_usd
+from planner.memory.records import MemoryFit
 from planner.report.fit import FitAnswer, FitReport
-from planner.report.sentences import gpu_label, place, requests_held
+from planner.report.sentences import gpu_label, layout, requests_held
 from planner.report.table import GIB, Table
 from planner.report.tables import (
     assumptions_table,
@@ -18,6 +20,7 @@ from planner.report.tables import (
     memory_parts,
     memory_table,
     side_by_side,
+    with_marks,
 )
 
 PART_LOOK = {
@@ -26,13 +29,15 @@ PART_LOOK = {
     "state": ("▚", "cyan"),
     "activation": ("▒", "yellow"),
     "graphs": ("░", "magenta"),
-    "communication": ("╱", "bright_black"),
+    "buffers": ("╱", "bright_black"),
     "reserve": ("·", "bright_black"),
 }
 """Sign and colour of each part: the signs differ, so that the bar can be read without colour."""
 
 VERDICT_STYLE = {"fits": "green", "tight": "yellow", "does not fit": "red"}
-BAR_WIDTH = 60
+LONGEST_BAR = 80
+LABEL_WIDTH = 20
+"""Columns left for the figures behind a bar."""
 
 
 def draw_fit(console: Console, report: FitReport) -> None:
@@ -51,7 +56,9 @@ def draw_fit(console: Console, report: FitReport) -> None:
         _draw_single(console, report.answer)
     _draw_measured(console, report.answers)
     console.print()
-    draw_table(console, assumptions_table(report.answers))
+    table, marks = with_marks(assumptions_table(report.answers), "provenance")
+    draw_table(console, table)
+    draw_facts(console, marks)
     warnings = dict.fromkeys(warning for answer in report for warning in _labelled(report, answer))
     if warnings:
         console.print()
@@ -78,7 +85,7 @@ def _draw_comparison(console: Console, answers: Sequence[FitAnswer]) -> None:
     for answer in answers:
         _print_verdict(console, answer)
     console.print()
-    console.print(Text("Memory of the fullest GPU", style="bold"))
+    console.print(Text("Memory of the fullest GPU (│ all that is usable)", style="bold"))
     longest = max(_scale_bytes(answer) for answer in answers)
     label = max(len(gpu_label(answer.gpu)) for answer in answers)
     for answer in answers:
@@ -108,30 +115,27 @@ def _labelled(report: FitReport, answer: FitAnswer) -> Iterable[str]:
 
 def _facts(answer: FitAnswer) -> list[tuple[str, str]]:
     memory, small = answer.memory, answer.one_node
-    tokens = (
-        f"{memory.kv_tokens:,} tokens, {requests_held(memory)}"
-        if memory.per_rank.available_bytes > 0
-        else "none"
-    )
-    facts = [("KV cache", tokens)]
+    facts = [("limited by", memory.binding_limit)]
+    facts += [("or by" if number else "lifted by", remedy) for number, remedy in enumerate(memory.remedies)]
     if memory.max_context:
         facts.append(("longest request", f"{memory.max_context:,} tokens, alone"))
-    facts.append(("limited by", memory.binding_limit))
-    facts += [
-        ("lifted by" if number == 0 else "or by", remedy) for number, remedy in enumerate(memory.remedies)
-    ]
-    if small is not None and small is not memory:
-        facts.append(("one node", f"{small.verdict}: {place(answer, small)}"))
-    if answer.smallest is not None:
-        facts.append(("smallest", place(answer, answer.smallest)))
+    if small is not None and small.deployment != memory.deployment:
+        facts.append(("one node", _in_short(answer, small)))
+    if answer.smallest is not None and answer.smallest.deployment != memory.deployment:
+        facts.append(("smallest", _in_short(answer, answer.smallest)))
     if memory.safe_max_num_seqs is not None:
-        facts.append(("safe max-num-seqs", f"{memory.safe_max_num_seqs:,} requests at once"))
+        facts.append(("max_num_seqs", f"at most {memory.safe_max_num_seqs:,}, or the engine does not start"))
     if answer.price is not None:
         usd = answer.price.usd_per_gpu_hour
-        facts.append(
-            ("price", f"{usd:,.2f} USD per GPU-hour x {answer.gpus} = {usd * answer.gpus:,.2f} USD/h")
-        )
+        hourly = hourly_cost_usd(gpus=answer.gpus, usd_per_gpu_hour=usd)
+        facts.append(("price", f"{answer.gpus} GPUs x {usd:,.2f} = {hourly:,.2f} USD/h"))
     return facts
+
+
+def _in_short(answer: FitAnswer, memory: MemoryFit) -> str:
+    holding = f", {memory.kv_tokens:,} tokens, {requests_held(memory)}" if memory.fits else ""
+    gpus = f"{memory.deployment.gpus} x {gpu_label(answer.gpu)} ({layout(memory.deployment)})"
+    return f"{gpus}: {memory.verdict}{holding}"
 
 
 def _draw_measured(console: Console, answers: Sequence[FitAnswer]) -> None:
@@ -154,7 +158,7 @@ def _sign(part: str) -> str:
 
 
 def _bar_width(console: Console) -> int:
-    return min(console.width - 12, BAR_WIDTH + 20)
+    return min(console.width - LABEL_WIDTH, LONGEST_BAR)
 
 
 def _scale_bytes(answer: FitAnswer) -> float:
@@ -195,7 +199,9 @@ def memory_bar(answer: FitAnswer, width: int, scale_bytes: float | None = None) 
     bar.append(" " * max(0, end - len(bar)))
     if len(bar) == end:
         bar.append("│", style="bold")
-    bar.append(f" {usable_bytes / GIB:,.1f} GiB", style="dim")
+    wanted_bytes = sum(size for _, size, _ in memory_parts(answer.memory))
+    needed = f"{wanted_bytes / GIB:,.1f} of " if wanted_bytes > usable_bytes * 1.0001 else ""
+    bar.append(f" {needed}{usable_bytes / GIB:,.1f} GiB", style="dim")
     return bar
 
 
@@ -206,5 +212,4 @@ def _legend(answers: Sequence[FitAnswer]) -> Text:
         if name in used:
             legend.append(sign, style=style)
             legend.append(f" {name}  ")
-    legend.append("│ usable")
     return legend

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from planner.catalogue import Price, PriceKind
 from planner.errors import InvalidInput, Unsupported
 
+GIVEN = "given"
+"""Kind of a price that the user states."""
+
 LOWEST_USD_PER_GPU_HOUR = 0.01
 HIGHEST_USD_PER_GPU_HOUR = 1000.0
 """No accelerator has been rented for less or more; a price outside is a slip of the keyboard."""
@@ -55,7 +58,7 @@ def given_price(usd_per_gpu_hour: float) -> PricePerHour:
         raise InvalidInput(
             f"price {usd_per_gpu_hour:g} is out of range; {low:g} to {high:,.0f} USD per GPU-hour"
         )
-    return PricePerHour(usd_per_gpu_hour, "given", "given by you")
+    return PricePerHour(usd_per_gpu_hour, GIVEN, "given by you")
 
 
 def catalogue_price(*, gpu: str, kind: PriceKind | str, quotes: Sequence[Price]) -> PricePerHour:

@@ -6,13 +6,12 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from planner.errors import InvalidInput, UnknownName
-from planner.measurement.csvtable import CsvTable, read_csv
+from planner.errors import InvalidInput
+from planner.measurement.csvtable import CsvRow, CsvTable, read_csv
 
 STARTUP_LOGS = "startup_logs.csv"
 """Lies beside the serving points and has columns of its own."""
@@ -91,20 +90,11 @@ class MeasuredRates:
     single_stream: ServingPoint | None
 
 
-def measurements_directory() -> Path:
-    """Return the directory of the shipped measurements: the installed package's, else the checkout's."""
+def serving_directory() -> Path:
+    """Return the directory of the shipped serving points: the installed package's, else the checkout's."""
     packaged = Path(str(resources.files("planner"))) / "measurements"
-    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2] / "measurements"
-
-
-def serving_files() -> list[Path]:
-    """Return the shipped files of serving points, by their header; start-up logs stand beside them."""
-
-    def holds_points(file: Path) -> bool:
-        with file.open(encoding="utf-8") as lines:
-            return set(COLUMNS) <= set(next(lines, "").strip().split(","))
-
-    return [found for found in sorted(measurements_directory().glob("*.csv")) if holds_points(found)]
+    root = packaged if packaged.is_dir() else Path(__file__).resolve().parents[2] / "measurements"
+    return root / "serving"
 
 
 def load_serving(path: str | os.PathLike[str]) -> list[ServingPoint]:
@@ -126,14 +116,19 @@ def load_serving(path: str | os.PathLike[str]) -> list[ServingPoint]:
         With file and line: not UTF-8, missing or unknown columns, a row of another length, or a value that
         is not what its column holds.
     """
+    table = _serving_table(path)
+    return [_point(table, row) for row in table.rows]
+
+
+def _serving_table(path: str | os.PathLike[str]) -> CsvTable:
     table = read_csv(path)
     _check_header(table)
-    return [
-        ServingPoint(
-            **{name: _READERS[name](f"{table.file}:{row.line}", name, row.cells[name]) for name in COLUMNS}
-        )
-        for row in table.rows
-    ]
+    return table
+
+
+def _point(table: CsvTable, row: CsvRow) -> ServingPoint:
+    where = f"{table.file}:{row.line}"
+    return ServingPoint(**{name: _READERS[name](where, name, row.cells[name]) for name in COLUMNS})
 
 
 def measured_rates(points: Iterable[ServingPoint]) -> MeasuredRates:
@@ -158,41 +153,32 @@ def measured_rates(points: Iterable[ServingPoint]) -> MeasuredRates:
     )
 
 
-def shipped_points(
-    *, model: str, gpu: str, model_id: Callable[[str], str], gpu_id: Callable[[str], str]
-) -> list[ServingPoint]:
+def shipped_points(*, model_names: Iterable[str], gpu_names: Iterable[str]) -> list[ServingPoint]:
     """Return the shipped points of one model on one accelerator.
 
     Parameters
     ----------
-    model, gpu : str
-        Catalogue ids.
-    model_id, gpu_id : callable
-        From a name as a measurement writes it to the catalogue id; may raise `UnknownName`.
+    model_names, gpu_names : iterable of str
+        Every name of each, in any case.
 
     Returns
     -------
     list of ServingPoint
-        In the order of the files' names.
+        In the order of the files' names. A file that does not name the model is not parsed.
     """
-    models, gpus = cache(_quiet(model_id)), cache(_quiet(gpu_id))
-    return [
-        point
-        for file in serving_files()
-        if file.name != STARTUP_LOGS
-        for point in load_serving(file)
-        if models(point.model) == model and gpus(point.gpu) == gpu
-    ]
-
-
-def _quiet(resolve: Callable[[str], str]) -> Callable[[str], str | None]:
-    def resolved(name: str) -> str | None:
-        try:
-            return resolve(name)
-        except UnknownName:
-            return None
-
-    return resolved
+    models = {name.casefold() for name in model_names}
+    gpus = {name.casefold() for name in gpu_names}
+    found = []
+    for file in sorted(serving_directory().glob("*.csv")):
+        text = file.read_text(encoding="utf-8").casefold()
+        if any(name in text for name in models):
+            table = _serving_table(file)
+            found += [
+                _point(table, row)
+                for row in table.rows
+                if row.cells["model"].casefold() in models and row.cells["gpu"].casefold() in gpus
+            ]
+    return found
 
 
 def _rate_per_gpu(point: ServingPoint) -> float:

@@ -92,7 +92,10 @@ def judge(
     )
     if given is not None:
         return Judgement(given, None, smallest)
-    one_node = best(Sizes(gpus=gpu.node_gpus))
+    if smallest is not None and smallest.deployment.gpus == gpu.node_gpus:
+        one_node = smallest
+    else:
+        one_node = best(Sizes(gpus=gpu.node_gpus))
     return Judgement(smallest or one_node, one_node, smallest)
 
 
@@ -151,8 +154,8 @@ def _pairs(gpus: int, dp: int, tp: int | None, pp: int | None, node_gpus: int) -
 def _best_layout(
     model: Model, gpu: Gpu, candidates: list[Deployment], workload: Workload, catalogue: Catalogue
 ) -> MemoryFit:
-    """Return the first layout that fits, else the legal one with the largest margin."""
-    made: list[MemoryFit] = []
+    """Return the first layout that fits, else the first legal one."""
+    usual: MemoryFit | None = None
     refused: IllegalDeployment | None = None
     for deployment in candidates:
         try:
@@ -164,8 +167,8 @@ def _best_layout(
             continue
         if memory.fits:
             return memory
-        made.append(memory)
-    if not made:
+        usual = usual or memory
+    if usual is None:
         assert refused is not None
         raise refused
-    return max(made, key=lambda memory: memory.margin_bytes)
+    return usual

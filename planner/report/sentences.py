@@ -27,7 +27,8 @@ def verdict_sentence(answer: FitAnswer) -> str:
     """
     memory, name = answer.memory, answer.model_name
     if not memory.fits:
-        said = f"{name} does not fit on {place(answer, memory)}: {reason(memory)}."
+        quite = "may just not fit" if memory.verdict == "tight" else "does not fit"
+        said = f"{name} {quite} on {place(answer, memory)}: {reason(memory)}."
         return f"{said} {_what_instead(answer)}"
     holding = f"with a KV cache of {memory.kv_tokens:,} tokens, {requests_held(memory)}"
     tightly = " tightly" if memory.verdict == "tight" else ""
@@ -91,7 +92,7 @@ def place(answer: FitAnswer, memory: MemoryFit) -> str:
         where += f" over {nodes} nodes"
     elif gpus == answer.node_gpus and gpus > 1:
         where = f"one node of {where}"
-    return f"{where} ({layout(memory.deployment)})"
+    return where if gpus == 1 else f"{where} ({layout(memory.deployment)})"
 
 
 def requests_held(memory: MemoryFit) -> str:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.economics import GIVEN, PricePerHour
 from planner.memory.records import Assumption, MemoryFit
 from planner.report.records import measured_record
 from planner.report.sentences import gpu_label, layout
 from planner.report.table import GIB, Column, Table
-from planner.units import format_bytes, format_significant
+from planner.units import format_bytes, format_count, format_significant
 
 if TYPE_CHECKING:
     from planner.report.fit import FitAnswer
 
 GROUPS_NAMED = 3
 """Weight groups that the memory table names; the rest is summed up."""
+
+SMALLEST_NAMED_BYTES = 0.05 * GIB
+"""Below this a part would print as 0.0 GiB."""
 
 
 def _one_decimal(value: float) -> str:
@@ -28,13 +33,13 @@ def _requests(value: float) -> str:
 
 SIDE_BY_SIDE_COLUMNS = (
     Column("gpu", "GPU", show=gpu_label),
-    Column("verdict", "verdict"),
+    Column("verdict", "fits"),
     Column("gpus", "GPUs", right=True),
     Column("nodes", "nodes", right=True),
-    Column("layout", "layout"),
+    Column("layout", "layout", flexible=True),
     Column("weights_gib", "weights\nGiB/GPU", right=True, show=_one_decimal),
     Column("usable_gib", "usable\nGiB/GPU", right=True, show=_one_decimal),
-    Column("kv_tokens", "KV cache\ntokens", right=True, show="{:,}".format),
+    Column("kv_tokens", "KV cache\ntokens", right=True, show=format_count),
     Column("max_concurrency", "requests\nat once", right=True, show=_requests),
 )
 
@@ -89,7 +94,7 @@ def _side_row(answer: FitAnswer, memory: MemoryFit) -> dict[str, Any]:
         "gpus": memory.deployment.gpus,
         "nodes": answer.nodes_of(memory),
         "layout": layout(memory.deployment),
-        "verdict": memory.verdict,
+        "verdict": "no" if not memory.fits else "yes" if memory.verdict == "fits" else memory.verdict,
         "weights_gib": memory.per_rank.weights_bytes / GIB,
         "usable_gib": memory.per_rank.usable_bytes / GIB,
         "kv_tokens": memory.kv_tokens if held else None,
@@ -119,7 +124,7 @@ def memory_parts(memory: MemoryFit) -> list[tuple[str, float, str]]:
         ("state", state, "of one request, whatever its length"),
         ("activation", rank.activation_bytes, "peak of one engine step"),
         ("graphs", rank.graph_bytes, "captured graphs"),
-        ("communication", rank.non_torch_bytes, "buffers between GPUs and the device context"),
+        ("buffers", rank.non_torch_bytes, "communication between GPUs, and the device context"),
         ("reserve", rank.reserve_bytes, "left unused by the engine's memory fraction"),
     ]
     return [part for part in parts if part[1] > 0]
@@ -127,9 +132,13 @@ def memory_parts(memory: MemoryFit) -> list[tuple[str, float, str]]:
 
 def _groups(memory: MemoryFit) -> str:
     groups = memory.per_rank.weights_by_group.most_common()
-    named = [f"{group.replace('_', ' ')} {size / GIB:,.1f}" for group, size in groups[:GROUPS_NAMED]]
+    named = [
+        f"{group.replace('_', ' ')} {size / GIB:,.1f}"
+        for group, size in groups[:GROUPS_NAMED]
+        if size >= SMALLEST_NAMED_BYTES
+    ]
     rest = sum(size for _, size in groups[GROUPS_NAMED:])
-    return ", ".join([*named, f"other {rest / GIB:,.1f}"] if rest else named)
+    return ", ".join([*named, f"other {rest / GIB:,.1f}"] if rest >= SMALLEST_NAMED_BYTES else named)
 
 
 def memory_table(answer: FitAnswer) -> Table:
@@ -159,12 +168,11 @@ def memory_table(answer: FitAnswer) -> Table:
 def memory_title(answer: FitAnswer) -> str:
     """Return which GPU the memory table is about."""
     memory = answer.memory
-    title = f"Memory of each {gpu_label(answer.gpu)}"
     if len(memory.stages) == 1:
-        return title
-    first, last = memory.per_rank.layers
+        return f"Memory of each {gpu_label(answer.gpu)}"
+    first, last = (layer + 1 for layer in memory.per_rank.layers)
     stage = f"stage {memory.per_rank.stage + 1} of {len(memory.stages)}"
-    return f"{title} in the fullest pipeline stage ({stage}, layers {first} to {last})"
+    return f"Memory of the fullest {gpu_label(answer.gpu)} ({stage}, layers {first} to {last})"
 
 
 def measured_table(answers: Sequence[FitAnswer]) -> Table | None:
@@ -189,7 +197,7 @@ def measured_table(answers: Sequence[FitAnswer]) -> Table | None:
                     **measured,
                     "gpu": answer.gpu,
                     "usd_per_gpu_hour": price.usd_per_gpu_hour if price else None,
-                    "price_provenance": f"{price.kind}: {price.provenance}" if price else None,
+                    "price_provenance": _price_text(price) if price else None,
                 }
             )
     if not rows:
@@ -199,6 +207,10 @@ def measured_table(answers: Sequence[FitAnswer]) -> Table | None:
     if len(lengths) == 1 and None not in (only := next(iter(lengths))):
         title += f", {only[0]:,.0f} tokens in and {only[1]:,.0f} out"
     return Table(MEASURED_COLUMNS, tuple(rows), title)
+
+
+def _price_text(price: PricePerHour) -> str:
+    return price.provenance if price.kind == GIVEN else f"{price.kind}: {price.provenance}"
 
 
 def measured_sources(answers: Sequence[FitAnswer]) -> list[str]:
@@ -227,13 +239,42 @@ def assumptions_table(answers: Sequence[FitAnswer]) -> Table:
             gpus_of.setdefault((item.name, assumption_text(item), item.provenance), []).append(answer.gpu)
     rows = tuple(
         {
-            "name": name.replace("_", " "),
+            "name": name.replace("_", " ") + ("" if len(gpus) == len(answers) else f" ({_labels(gpus)})"),
             "value": value,
-            "provenance": why if len(gpus) == len(answers) else f"{', '.join(map(gpu_label, gpus))}: {why}",
+            "provenance": why,
         }
         for (name, value, why), gpus in gpus_of.items()
     )
     return Table(ASSUMPTION_COLUMNS, rows, "Assumed, since it was not given")
+
+
+def _labels(gpus: Sequence[str]) -> str:
+    return ", ".join(gpu_label(gpu) for gpu in gpus)
+
+
+def with_marks(table: Table, key: str) -> tuple[Table, tuple[tuple[str, str], ...]]:
+    """Replace texts of a column that stand there more than once by marks such as [1].
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    key : str
+        The column; a trailing ", since ..." stays where it is.
+
+    Returns
+    -------
+    Table, tuple of (mark, text)
+        The table with marks, and what they stand for.
+    """
+    cut = [str(row[key]).partition(", since ") for row in table.rows]
+    counts = Counter(text for text, _, _ in cut)
+    marks = {text: f"[{number}]" for number, text in enumerate((t for t in counts if counts[t] > 1), start=1)}
+    rows = tuple(
+        {**row, key: f"{marks.get(text, text)}{comma}{since}"}
+        for row, (text, comma, since) in zip(table.rows, cut, strict=True)
+    )
+    return Table(table.columns, rows, table.title), tuple((mark, text) for text, mark in marks.items())
 
 
 def assumption_text(item: Assumption) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner.economics import hourly_cost_usd, output_rate_per_usd_per_hour
 from planner.errors import InvalidInput
-from planner.measurement.serving import load_serving, measured_rates, measurements_directory
+from planner.measurement.serving import load_serving, measured_rates, serving_directory
 
 positive = st.floats(min_value=1e-3, max_value=1e6)
 
@@ -24,7 +24,7 @@ positive = st.floats(min_value=1e-3, max_value=1e6)
     ],
 )
 def test_published_rates_of_kimi_k3(gpu, usd_per_gpu_hour, gpus, peak, single, expected):
-    points = load_serving(measurements_directory() / "kimi_k3_wafer.csv")
+    points = load_serving(serving_directory() / "wafer_kimi_k3.csv")
     rates = measured_rates(point for point in points if point.gpu == gpu)
     assert (rates.peak.output_tps_total, rates.peak.n_gpus) == (peak, gpus)
     assert rates.single_stream.tps_per_user == single

@@ -12,12 +12,11 @@ from planner.measurement.serving import (
     COLUMNS,
     load_serving,
     measured_rates,
-    measurements_directory,
-    serving_files,
+    serving_directory,
     shipped_points,
 )
 
-KIMI = measurements_directory() / "kimi_k3_wafer.csv"
+KIMI = serving_directory() / "wafer_kimi_k3.csv"
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def write(tmp_path):
 
 
 def test_every_shipped_file_is_readable_and_says_where_it_comes_from():
-    files = serving_files()
+    files = sorted(serving_directory().glob("*.csv"))
     assert KIMI in files
     for file in files:
         for point in load_serving(file):
@@ -53,12 +52,9 @@ def test_shipped_rates_are_divided_by_all_gpus():
             assert point.output_tps_per_gpu == pytest.approx(point.output_tps_total / point.n_gpus)
 
 
-def test_points_are_found_by_catalogue_ids_whatever_a_file_calls_them(catalogue):
+def test_points_are_found_by_the_names_of_the_catalogue(catalogue):
     points = shipped_points(
-        model="kimi-k3",
-        gpu="b200-sxm",
-        model_id=lambda name: catalogue.resolve("models", name),
-        gpu_id=lambda name: catalogue.resolve("gpus", name),
+        model_names=catalogue.aliases("models", "kimi-k3"), gpu_names=catalogue.aliases("gpus", "b200-sxm")
     )
     assert [point.output_tps_total for point in points] == [498, 90]
 

@@ -1,0 +1,137 @@
+"""Score memory predictions against the shipped start-up logs, and write the tables of docs/accuracy-memory.md.
+
+python benchmarks/score_memory.py            print the tables
+python benchmarks/score_memory.py --update   write them into the page, between its two markers
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from planner.catalogue import load_catalogue
+from planner.measurement.comparison import ErrorScore, VerdictScore
+from planner.measurement.predictions import QUANTITIES, Prediction
+from planner.measurement.validate import ValidationResult, validate_startup_logs
+
+ROOT = Path(__file__).resolve().parents[1]
+LOGS = ROOT / "measurements" / "startup_logs.csv"
+PAGE = ROOT / "docs" / "accuracy-memory.md"
+BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
+
+SHOWN_BY = ("weights_gib", "kv_tokens_given_pool", "kv_pool_gib")
+MISS = {"weights_gib": 0.08, "kv_tokens_given_pool": 0.01, "kv_pool_gib": 0.20}
+"""From which absolute relative error on a row is listed."""
+
+
+def percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.001 or share == 0 else f"{share:.3%}"
+
+
+def signed(share: float) -> str:
+    return f"{share:+.1%}" if abs(share) >= 0.0005 else "0"
+
+
+def overall(result: ValidationResult) -> Iterator[str]:
+    yield "| quantity | rows | median error | within 1 % | 2 % | 8 % | 20 % | bias | what it is |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for name, score in result.scores().items():
+        if isinstance(score, ErrorScore):
+            shares = (score.within_1pct, score.within_2pct, score.within_8pct, score.within_20pct)
+            within = " | ".join(f"{share:.0%}" for share in shares)
+            yield (
+                f"| `{name}` | {score.n} | {percent(score.median_ape)} | {within} | {signed(score.bias)} "
+                f"| {QUANTITIES[name]} |"
+            )
+
+
+def verdicts(result: ValidationResult) -> Iterator[str]:
+    score = result.scores()["fits"]
+    assert isinstance(score, VerdictScore)
+    yield (
+        f"Fits or not: right in {score.accuracy:.1%} of {score.n} rows. Of those that came up, "
+        f"{score.fits_and_predicted} were predicted to and {score.fits_but_refused} were not; of those that did "
+        f"not, {score.fails_and_predicted} were predicted not to and {score.fails_but_accepted} were."
+    )
+
+
+def by_group(result: ValidationResult, group: str) -> Iterator[str]:
+    yield f"| {group} | " + " | ".join(f"`{name}` rows, median, 20 %" for name in SHOWN_BY) + " | fits |"
+    yield "|---" * (len(SHOWN_BY) + 2) + "|"
+    for name, scores in result.scores_by(group).items():
+        cells = []
+        for quantity in SHOWN_BY:
+            score = scores.get(quantity)
+            found = isinstance(score, ErrorScore)
+            cells.append(f"{score.n}, {percent(score.median_ape)}, {score.within_20pct:.0%}" if found else "")
+        fits = scores.get("fits")
+        right = isinstance(fits, VerdictScore)
+        cells.append(f"{fits.fits_and_predicted + fits.fails_and_predicted} of {fits.n}" if right else "")
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+def described(made: Prediction) -> str:
+    log = made.log
+    size = f"TP{log.tp}" if log.tp else f"{log.n_gpus} GPUs"
+    return f"line {log.line} | {log.model} on {log.gpu or 'an unnamed GPU'}, {size}, {log.engine} {log.engine_version}"
+
+
+def misses(result: ValidationResult) -> Iterator[str]:
+    yield "| row | what | logged | predicted |"
+    yield "|---|---|---|---|"
+    for quantity, limit in MISS.items():
+        rows = [made for made in result.predictions if quantity in made.pairs]
+        for made in sorted(rows, key=lambda one: -abs(one.pairs[quantity].relative_error)):
+            pair = made.pairs[quantity]
+            if abs(pair.relative_error) > limit:
+                yield f"| {described(made)}: `{quantity}` | {pair.measured:,.6g} | {pair.predicted:,.6g} |"
+    for made in result.predictions:
+        if made.verdict and made.verdict[0] != made.verdict[1]:
+            predicted = "fits" if made.verdict[1] else "does not fit"
+            yield f"| {described(made)}: `fits` | {made.log.outcome} | {predicted} |"
+
+
+def skipped(result: ValidationResult) -> Iterator[str]:
+    yield "| not predicted | rows | lines |"
+    yield "|---|---|---|"
+    for reason, count in result.skipped.items():
+        lines = ", ".join(str(row.line) for row in result.skipped_rows if row.reason == reason)
+        yield f"| {reason} | {count} | {lines} |"
+
+
+def page(result: ValidationResult) -> str:
+    stated = result.stated_and_predicted / result.stated
+    parts = [
+        [
+            f"{result.rows} rows, {result.predicted} of them predicted; of the {result.stated} that state model, "
+            f"accelerator and sizes, {stated:.1%}."
+        ],
+        overall(result),
+        verdicts(result),
+        ["### By engine", ""],
+        by_group(result, "engine"),
+        ["### By attention kind", ""],
+        by_group(result, "attention"),
+        ["### By vendor", ""],
+        by_group(result, "vendor"),
+        ["### Rows that miss", ""],
+        misses(result),
+        ["### Rows that are not predicted", ""],
+        skipped(result),
+    ]
+    return "\n\n".join("\n".join(part).strip() for part in parts)
+
+
+def main() -> None:
+    tables = page(validate_startup_logs(LOGS, load_catalogue()))
+    if "--update" not in sys.argv[1:]:
+        print(tables)
+        return
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
