@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from planner.architecture.caches import Cache, TokenCache
+from planner.architecture.mixing import Mixing
 from planner.architecture.tensors import Sharding, Tensor
 
 
@@ -21,6 +22,10 @@ class Block(Protocol):
 
     def caches(self) -> tuple[Cache, ...]:
         """Return what the block keeps for a running request."""
+        ...
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return how the block mixes tokens, beside its matrices."""
         ...
 
     def refusal(self, sharding: Sharding) -> str | None:
@@ -46,6 +51,10 @@ class Weights:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return nothing: weights alone keep nothing for a request."""
+        return ()
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return nothing: weights alone look at one token."""
         return ()
 
     def refusal(self, sharding: Sharding) -> str | None:
@@ -86,6 +95,17 @@ class Layer:
         for block in self.blocks:
             yield from block.caches()
 
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return how the layer mixes tokens, where an indexer limits what its attention reads.
+
+        Sparse kernels read a cache as it is, so latents are not expanded in prefill either.
+        """
+        parts = [mixing for block in self.blocks for mixing in block.mixings()]
+        limit = min((part.selects for part in parts if part.selects is not None), default=None)
+        if limit is None:
+            return tuple(parts)
+        return tuple(part if part.selects is not None else part.limited(limit) for part in parts)
+
 
 @dataclass(frozen=True, slots=True)
 class DraftBlock:
@@ -106,6 +126,10 @@ class DraftBlock:
     def caches(self) -> tuple[Cache, ...]:
         """Return what the block keeps for a running request."""
         return self.block.caches()
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return how the block mixes tokens, beside its matrices."""
+        return self.block.mixings()
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return why this sharding is impossible for the block, or None when it is possible."""

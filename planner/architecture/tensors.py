@@ -82,6 +82,8 @@ class Tensor:
     shared_if_divides : int
         Ranks share the tensor only where their number divides this one, such as the heads of a vision tower;
         else each of them holds it all. 0 means that any number shares it.
+    multiplied : bool
+        False for a table whose rows are looked up or added.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Tensor:
     fixed_format: str | None = None
     quantisable: bool = True
     shared_if_divides: int = 0
+    multiplied: bool = True
 
     @property
     def parameters(self) -> int:
@@ -107,6 +110,11 @@ class Tensor:
     def active_parameters(self) -> int:
         """Return the number of parameters that one token uses."""
         return self.rows * self.cols * (self.count if self.active is None else self.active)
+
+    @property
+    def token_flops(self) -> int:
+        """Return the FLOPs of one token: a multiply-add with each matrix element that it uses."""
+        return 2 * self.active_parameters if self.multiplied and self.cols > 1 else 0
 
     @property
     def is_matrix(self) -> bool:

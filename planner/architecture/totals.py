@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from planner.architecture.caches import StateCache
+from planner.architecture.mixing import Mixing
 from planner.architecture.model import Architecture
 from planner.architecture.quantisation import WeightScheme
 
@@ -189,3 +190,47 @@ def state_bytes(architecture: Architecture, tp: int = 1) -> int:
     """
     states = (c for layer in architecture.layers for c in layer.caches() if isinstance(c, StateCache))
     return sum(state.request_bytes(tp) for state in states)
+
+
+def linear_flops_per_token(architecture: Architecture) -> int:
+    """Return the FLOPs of one token in all matrices, the LM head once.
+
+    A multiply-add counts as two. Look-ups, vectors, draft layers and towers are left out.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        The model.
+
+    Returns
+    -------
+    int
+        FLOPs on all ranks together.
+    """
+    total = sum(
+        t.token_flops for block in (*architecture.embedding, *architecture.head) for t in block.tensors()
+    )
+    for layer, count in architecture.layer_kinds().items():
+        total += count * sum(t.token_flops for t in layer.tensors())
+    if architecture.tied_embeddings:
+        total += 2 * architecture.vocab_size * architecture.hidden_size
+    return total
+
+
+def mixings(architecture: Architecture) -> Counter[Mixing]:
+    """Return how the layers mix tokens, with how many layers do so.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        The model.
+
+    Returns
+    -------
+    Counter
+    """
+    found: Counter[Mixing] = Counter()
+    for layer, count in architecture.layer_kinds().items():
+        for mixing in layer.mixings():
+            found[mixing] += count
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.architecture.caches import Cache, TokenCache
+from planner.architecture.mixing import Mixing, scoring
 from planner.architecture.tensors import Sharding, Tensor
 
 
@@ -44,12 +45,17 @@ class BlockIndexer:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the index keys."""
+        return (self._cache(),)
+
+    def _cache(self) -> TokenCache:
         if self.pool == 1:
-            return (TokenCache("index", heads=1, width=self.head_dim, replicated=True),)
+            return TokenCache("index", heads=1, width=self.head_dim, replicated=True)
         key_bytes = 2 * self.head_dim
-        return (
-            TokenCache("index", heads=1, width=0, replicated=True, stride=self.pool, extra_bytes=key_bytes),
-        )
+        return TokenCache("index", heads=1, width=0, replicated=True, stride=self.pool, extra_bytes=key_bytes)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the scoring of every key."""
+        return (scoring(self.heads, self.head_dim, self._cache(), self.top_k),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return None: every rank holds the whole index."""

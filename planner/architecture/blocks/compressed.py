@@ -9,10 +9,11 @@ vLLM's `DeepseekCompressor`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.architecture.blocks.legal import division_refusal
 from planner.architecture.caches import Cache, TokenCache
+from planner.architecture.mixing import Mixing, scoring
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 # vLLM's FP8 entry: FP8 values with a one-byte scale for each 64, padded to 8, and the position part in BF16.
@@ -64,6 +65,10 @@ class SharedVectorAttention:
         Tokens that the layer keeps.
     packed : tuple of (str, int)
         KV dtypes with the bytes of a vector where a layout is not ``head_dim`` values, see `packed_entry`.
+    compressed : TokenCache or None
+        The compressed entries that it reads as well: of a compressor beside it, or of an earlier layer.
+    top_k : int or None
+        How many of them an indexer lets it read; None for all.
     """
 
     hidden: int
@@ -74,6 +79,8 @@ class SharedVectorAttention:
     out_lora: int
     window: int
     packed: Packed
+    compressed: TokenCache | None = None
+    top_k: int | None = None
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
@@ -92,15 +99,37 @@ class SharedVectorAttention:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the shared vectors of the window."""
-        return (
-            TokenCache(
-                "window",
-                heads=1,
-                width=self.head_dim,
-                replicated=True,
-                window=self.window,
-                packed_bytes=self.packed,
-            ),
+        return (self._window(),)
+
+    def _window(self) -> TokenCache:
+        return TokenCache(
+            "window",
+            heads=1,
+            width=self.head_dim,
+            replicated=True,
+            window=self.window,
+            packed_bytes=self.packed,
+        )
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the attention over the window and over the compressed entries."""
+        parts = [self._over(self._window(), None)]
+        if self.compressed is not None:
+            parts.append(replace(self._over(self.compressed, self.top_k), shared=True))
+        return tuple(parts)
+
+    def _over(self, cache: TokenCache, top_k: int | None) -> Mixing:
+        pair = 2 * 2 * self.head_dim
+        return Mixing(
+            "shared_vector",
+            self.heads,
+            1,
+            self.head_dim,
+            self.head_dim,
+            cache,
+            prefill_pair_flops=pair,
+            decode_pair_flops=pair,
+            top_k=top_k,
         )
 
     def refusal(self, sharding: Sharding) -> str | None:
@@ -154,28 +183,39 @@ class Compressor:
         if self.ratio > 1:
             parts.append(Tensor(f"{prefix}gate_proj", group, self._width, self.hidden, quantisable=False))
         if self.positions:
-            parts.append(Tensor(f"{prefix}position_bias", group, self.ratio, self._width, fixed_format="f32"))
+            parts.append(
+                Tensor(
+                    f"{prefix}position_bias",
+                    group,
+                    self.ratio,
+                    self._width,
+                    fixed_format="f32",
+                    multiplied=False,
+                )
+            )
         return tuple(parts)
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the entries, and the sums of the tokens whose entry is not complete."""
-        key_bytes = self.head_dim + INDEX_SCALE_BYTES
-        entries = (
-            TokenCache("index", 1, 0, replicated=True, stride=self.ratio, extra_bytes=key_bytes)
-            if self.index
-            else TokenCache(
-                "compressed",
-                heads=1,
-                width=self.head_dim,
-                replicated=True,
-                stride=self.ratio,
-                packed_bytes=self.packed,
-            )
+        return (self.entries(),) if self.ratio == 1 else (self.entries(), self._sums())
+
+    def entries(self) -> TokenCache:
+        """Return the compressed entries."""
+        if self.index:
+            key_bytes = self.head_dim + INDEX_SCALE_BYTES
+            return TokenCache("index", 1, 0, replicated=True, stride=self.ratio, extra_bytes=key_bytes)
+        return TokenCache(
+            "compressed",
+            heads=1,
+            width=self.head_dim,
+            replicated=True,
+            stride=self.ratio,
+            packed_bytes=self.packed,
         )
-        if self.ratio == 1:
-            return (entries,)
+
+    def _sums(self) -> TokenCache:
         # A value and a gate for each channel and token of the group being filled and of the one it overlaps.
-        state = TokenCache(
+        return TokenCache(
             "window",
             heads=1,
             width=0,
@@ -183,7 +223,15 @@ class Compressor:
             window=max(self.ratio * (2 if self.overlap else 1), STATE_ROWS),
             extra_bytes=2 * self._width * STATE_BYTES,
         )
-        return (entries, state)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the reading of the sums, which each token adds to and each full group empties."""
+        if self.ratio == 1:
+            return ()
+        # A group is read once for each `ratio` tokens, with the one before where they overlap.
+        reads = 2 if self.overlap else 1
+        width = self._width
+        return (Mixing("compress", 1, 1, width, width, self._sums(), top_k=reads, replicated=True),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return None: every rank holds the whole compressor."""
@@ -225,6 +273,11 @@ class CompressedIndexer:
     def caches(self) -> tuple[Cache, ...]:
         """Return the index keys and what is needed to go on with them."""
         return self.keys.caches()
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the scoring of every key, and what the keys' compressor reads."""
+        score = scoring(self.heads, self.keys.head_dim, self.keys.entries(), None)
+        return (replace(score, shared=True), *self.keys.mixings())
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return None: every rank holds the whole indexer."""
@@ -280,14 +333,20 @@ class LatentIndexer:
         """Return the index keys: FP8 with an FP32 scale; beside an FP4 cache FP4 with a scale for each 32."""
         if not self.owns_keys:
             return ()
+        return (self._keys(),)
+
+    def _keys(self) -> TokenCache:
         fp8 = self.head_dim + INDEX_SCALE_BYTES
         packed = (
             *((dtype, fp8) for dtype in ("bf16", "fp8", "fp8_ds_mla")),
             ("nvfp4", self.head_dim // 2 + self.head_dim // 32),
         )
-        return (
-            TokenCache("index", 1, self.head_dim, replicated=True, stride=self.ratio, packed_bytes=packed),
-        )
+        return TokenCache("index", 1, self.head_dim, replicated=True, stride=self.ratio, packed_bytes=packed)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the scoring of every key."""
+        score = scoring(self.heads, self.head_dim, self._keys(), None)
+        return (replace(score, shared=not self.owns_keys),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return None: every rank holds the whole indexer."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.architecture.caches import Cache, TokenCache
+from planner.architecture.mixing import Mixing, scoring
 from planner.architecture.tensors import Sharding, Tensor
 
 SCALE_BYTES = 4
@@ -56,7 +57,9 @@ class SparseIndexer:
         ]
         if self.pool > 1:
             parts += [
-                Tensor("pool_position", "indexer", self.pool, self.head_dim, quantisable=False),
+                Tensor(
+                    "pool_position", "indexer", self.pool, self.head_dim, quantisable=False, multiplied=False
+                ),
                 Tensor("pool_gate", "indexer", self.head_dim, self.hidden, quantisable=False),
             ]
         return tuple(parts)
@@ -65,10 +68,15 @@ class SparseIndexer:
         """Return the index keys."""
         if self.shared:
             return ()
+        return (self._cache(),)
+
+    def _cache(self) -> TokenCache:
         key_bytes = self.head_dim * 2 if self.pool > 1 else self.head_dim + SCALE_BYTES
-        return (
-            TokenCache("index", heads=1, width=0, replicated=True, stride=self.pool, extra_bytes=key_bytes),
-        )
+        return TokenCache("index", heads=1, width=0, replicated=True, stride=self.pool, extra_bytes=key_bytes)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the scoring of every key; a layer that reuses a choice only reads fewer tokens."""
+        return (scoring(0 if self.shared else self.heads, self.head_dim, self._cache(), self.top_k),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return None: every rank holds the whole indexer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.architecture.caches import Cache
+from planner.architecture.mixing import Mixing
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -51,6 +52,10 @@ class Engram:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return nothing: the last tokens that a look-up needs are known to the engine."""
+        return ()
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return nothing: what it looks up is gated by matrices alone."""
         return ()
 
     def refusal(self, sharding: Sharding) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.legal import division_refusal
 from planner.architecture.caches import Cache, StateCache, StateTensor
+from planner.architecture.mixing import Mixing, recurrence
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -92,6 +93,9 @@ class GatedDeltaNet:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the convolution's window and the state of each value head."""
+        return self._states()
+
+    def _states(self) -> tuple[StateCache, ...]:
         window = (self.kernel - 1) * self._convolved
         state = self._values * self.key_dim
         return (
@@ -103,6 +107,11 @@ class GatedDeltaNet:
                 ),
             ),
         )
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the gated delta rule of each value head."""
+        (state,) = self._states()
+        return (recurrence("gdn", self.value_heads, self.key_dim, self.value_dim, state, products=3),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return why this sharding is impossible for the block, or None when it is possible."""

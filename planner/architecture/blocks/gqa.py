@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.legal import heads_refusal
 from planner.architecture.caches import Cache, TokenCache
+from planner.architecture.mixing import Mixing
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -47,6 +48,8 @@ class GroupedQueryAttention:
         Whether keys and values come from an image's features, so that text tokens add none.
     fused : bool
         Whether the checkpoint stores queries, keys and values in one matrix.
+    chunked : bool
+        Whether the window starts anew after each `window` tokens instead of sliding (Llama 4).
     """
 
     hidden: int
@@ -66,6 +69,7 @@ class GroupedQueryAttention:
     stores_cache: bool = True
     cross: bool = False
     fused: bool = False
+    chunked: bool = False
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
@@ -123,9 +127,28 @@ class GroupedQueryAttention:
         """Return the keys and values that the block keeps."""
         if self.cross or not self.stores_cache:
             return ()
+        return (self._cache(),)
+
+    def _cache(self) -> TokenCache:
         kind = "full" if self.window is None else "window"
+        return TokenCache(kind, heads=self.kv_heads, width=self.key_dim + self.value_dim, window=self.window)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the attention over the keys and values; those of an image do not depend on the text."""
+        pair = 2 * (self.key_dim + self.value_dim)
         return (
-            TokenCache(kind, heads=self.kv_heads, width=self.key_dim + self.value_dim, window=self.window),
+            Mixing(
+                "cross" if self.cross else "gqa",
+                self.q_heads,
+                self.kv_heads,
+                self.key_dim,
+                self.value_dim,
+                cache=None if self.cross else self._cache(),
+                prefill_pair_flops=pair,
+                decode_pair_flops=pair,
+                chunk=self.window if self.chunked else None,
+                shared=not self.stores_cache,
+            ),
         )
 
     def refusal(self, sharding: Sharding) -> str | None:

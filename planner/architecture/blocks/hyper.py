@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.architecture.caches import Cache
+from planner.architecture.mixing import Mixing
 from planner.architecture.tensors import Sharding, Tensor
 
 
@@ -49,6 +50,10 @@ class HyperConnection:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return nothing: streams live for one step only."""
+        return ()
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return nothing: streams of one token are mixed, not tokens."""
         return ()
 
     def refusal(self, sharding: Sharding) -> str | None:

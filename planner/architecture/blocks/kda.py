@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.legal import division_refusal
 from planner.architecture.caches import Cache, StateCache, StateTensor
+from planner.architecture.mixing import Mixing, recurrence
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -89,9 +90,17 @@ class DeltaAttention:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the recurrent matrices and the inputs that the convolutions still need."""
+        return self._states()
+
+    def _states(self) -> tuple[StateCache, ...]:
         width = self.heads * self.head_dim
         conv = StateTensor("conv", (self.conv_kernel - 1) * 3 * width, self.heads, "bf16")
         return (StateCache("kda", (conv, StateTensor("ssm", width * self.head_dim, self.heads, "f32"))),)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the delta rule of each head."""
+        (state,) = self._states()
+        return (recurrence("kda", self.heads, self.head_dim, self.head_dim, state, products=3),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return why this sharding is impossible for the block, or None when it is possible."""

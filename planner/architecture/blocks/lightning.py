@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.legal import heads_refusal
 from planner.architecture.caches import Cache, StateCache, StateTensor
+from planner.architecture.mixing import Mixing, recurrence
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -73,8 +74,16 @@ class LightningAttention:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the state of each head."""
+        return self._states()
+
+    def _states(self) -> tuple[StateCache, ...]:
         state = self.heads * self.head_dim**2
         return (StateCache("lightning", (StateTensor("ssm", state, self.heads, self.state_dtype),)),)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the recurrence of each head."""
+        (state,) = self._states()
+        return (recurrence("lightning", self.heads, self.head_dim, self.head_dim, state, products=2),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return why this sharding is impossible for the block, or None when it is possible."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.legal import heads_refusal
 from planner.architecture.caches import Cache, StateCache, StateTensor
+from planner.architecture.mixing import Mixing, recurrence
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -91,6 +92,9 @@ class Mamba2:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the convolution's window (of heads and of groups) and the state of each head."""
+        return self._states()
+
+    def _states(self) -> tuple[StateCache, ...]:
         window = self.kernel - 1
         return (
             StateCache(
@@ -102,6 +106,11 @@ class Mamba2:
                 ),
             ),
         )
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the recurrence of each head."""
+        (state,) = self._states()
+        return (recurrence("mamba2", self.heads, self.state, self.head_dim, state, products=2),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return why this sharding is impossible for the block, or None when it is possible."""

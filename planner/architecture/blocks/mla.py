@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.legal import division_refusal
 from planner.architecture.caches import Cache, TokenCache
+from planner.architecture.mixing import Mixing
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 # The kernels behind vLLM's `fp8_ds_mla` cache exist for this latent and position width only: FP8 values, one
@@ -93,10 +94,29 @@ class LatentAttention:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the latent of each token."""
+        return (self._cache(),)
+
+    def _cache(self) -> TokenCache:
         fits = self.kv_lora == PACKED_LATENT and self.rope_dim == PACKED_ROPE
         packed = (("fp8_ds_mla", PACKED_BYTES),) if fits else ()
         width = self.kv_lora + self.rope_dim
-        return (TokenCache("latent", heads=1, width=width, replicated=True, packed_bytes=packed),)
+        return TokenCache("latent", heads=1, width=width, replicated=True, packed_bytes=packed)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the attention: over expanded keys and values in prefill, over the latents in decode."""
+        return (
+            Mixing(
+                "mla",
+                self.heads,
+                1,
+                self.kv_lora + self.rope_dim,
+                self.kv_lora,
+                cache=self._cache(),
+                prefill_pair_flops=2 * (self.nope_dim + self.rope_dim + self.value_dim),
+                decode_pair_flops=2 * (2 * self.kv_lora + self.rope_dim),
+                expand_flops=2 * self.kv_lora * (self.nope_dim + self.value_dim),
+            ),
+        )
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return why this sharding is impossible for the block, or None when it is possible."""

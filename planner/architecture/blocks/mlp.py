@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.legal import division_refusal
 from planner.architecture.caches import Cache
+from planner.architecture.mixing import Mixing
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -55,6 +56,10 @@ class DenseMlp:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return nothing: a feed-forward block keeps nothing for a request."""
+        return ()
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return nothing: a feed-forward block looks at one token."""
         return ()
 
     def refusal(self, sharding: Sharding) -> str | None:

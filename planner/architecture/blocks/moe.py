@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from planner.architecture.blocks.legal import division_refusal, divisors
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.caches import Cache
+from planner.architecture.mixing import Mixing
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -138,6 +139,10 @@ class MixtureOfExperts:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return nothing: experts keep nothing for a request."""
+        return ()
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return nothing: experts look at one token."""
         return ()
 
     def refusal(self, sharding: Sharding) -> str | None:

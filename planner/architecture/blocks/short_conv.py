@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.legal import division_refusal
 from planner.architecture.caches import Cache, StateCache, StateTensor
+from planner.architecture.mixing import Mixing, recurrence
 from planner.architecture.tensors import Sharding, Split, Tensor
 
 
@@ -70,8 +71,16 @@ class ShortConvolution:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return the last tokens of each channel."""
+        return self._states()
+
+    def _states(self) -> tuple[StateCache, ...]:
         window = StateTensor("conv", self.kept * self.channels, self.heads, self.state_dtype)
         return (StateCache("conv", (window,)),)
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return the reading of the kept tokens; the products with the kernel count as weights."""
+        (state,) = self._states()
+        return (recurrence("conv", 1, 0, 0, state, products=0),)
 
     def refusal(self, sharding: Sharding) -> str | None:
         """Return why this sharding is impossible for the block, or None when it is possible."""

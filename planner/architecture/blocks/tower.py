@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.architecture.caches import Cache
+from planner.architecture.mixing import Mixing
 from planner.architecture.model import Block
 from planner.architecture.tensors import Sharding, Tensor
 
@@ -47,6 +48,10 @@ class Tower:
 
     def caches(self) -> tuple[Cache, ...]:
         """Return nothing: an encoder sees its whole input at once."""
+        return ()
+
+    def mixings(self) -> tuple[Mixing, ...]:
+        """Return nothing: an encoder works before the text, once for each input."""
         return ()
 
     def refusal(self, sharding: Sharding) -> str | None:

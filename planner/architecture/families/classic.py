@@ -159,7 +159,9 @@ def tables(traits: Traits, hidden: int, context: int) -> tuple[Block, ...]:
         parts.append(norm(hidden, hidden, name="embedding_norm"))
     if traits.positions:
         rows = context + OPT_OFFSET
-        parts.append(Weights((Tensor("embed_positions", "embed", rows, hidden, quantisable=False),)))
+        parts.append(
+            Weights((Tensor("embed_positions", "embed", rows, hidden, quantisable=False, multiplied=False),))
+        )
     return tuple(parts)
 
 

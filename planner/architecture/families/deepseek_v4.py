@@ -10,6 +10,7 @@ from planner.architecture.blocks.compressed import (
     packed_entry,
 )
 from planner.architecture.blocks.hyper import HyperConnection
+from planner.architecture.caches import TokenCache
 from planner.architecture.config import Config
 from planner.architecture.families.common import draft_entry, embedding, lm_head
 from planner.architecture.families.deepseek import routed_experts
@@ -57,9 +58,12 @@ def _blocks(config: Config, ratio: int) -> tuple[Block, ...]:
         raise InvalidInput(f"{config.where}: compress_ratios has {ratio}; expected 0, 4 or 128")
     hidden, width, overlap = config.size("hidden_size"), config.size("head_dim"), ratio == SPARSE
     packed = packed_entry(width, config.size("qk_rope_head_dim"))
-    attention: list[Block] = [shared_vector_attention(config, packed)]
-    if ratio:
-        attention.append(Compressor(hidden, width, ratio, packed, overlap))
+    if ratio == WINDOW_ONLY:
+        attention: list[Block] = [shared_vector_attention(config, packed)]
+    else:
+        compressor = Compressor(hidden, width, ratio, packed, overlap)
+        top_k = config.size("index_topk") if ratio == SPARSE else None
+        attention = [shared_vector_attention(config, packed, compressor.entries(), top_k), compressor]
     if ratio == SPARSE:
         keys = Compressor(hidden, config.size("index_head_dim"), ratio, overlap=overlap, index=True)
         attention.append(
@@ -75,7 +79,9 @@ def _blocks(config: Config, ratio: int) -> tuple[Block, ...]:
     return (*around, *attention, *around, routed_experts(config))
 
 
-def shared_vector_attention(config: Config, packed: Packed) -> SharedVectorAttention:
+def shared_vector_attention(
+    config: Config, packed: Packed, compressed: TokenCache | None = None, top_k: int | None = None
+) -> SharedVectorAttention:
     """Return the attention that the usual fields describe.
 
     Parameters
@@ -84,6 +90,10 @@ def shared_vector_attention(config: Config, packed: Packed) -> SharedVectorAtten
         The text configuration.
     packed : tuple of (str, int)
         Bytes of a cached vector by KV dtype, where they are not those of its values.
+    compressed : TokenCache, optional
+        The compressed entries that the layer reads.
+    top_k : int, optional
+        How many of them at most.
 
     Returns
     -------
@@ -98,6 +108,8 @@ def shared_vector_attention(config: Config, packed: Packed) -> SharedVectorAtten
         out_lora=config.size("o_lora_rank"),
         window=config.size("sliding_window"),
         packed=packed,
+        compressed=compressed,
+        top_k=top_k,
     )
 
 

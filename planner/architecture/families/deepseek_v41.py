@@ -48,7 +48,7 @@ def build(config: Config) -> Architecture:
         vocab_size=vocab,
         embedding=(embedding(vocab, hidden),),
         layers=tuple(
-            Layer((*_engram(text, i), *_layer(text, (*_compression(text, i),), experts)))
+            Layer((*_engram(text, i), *_layer(text, _compression(text, i), experts, _compressor(text, i))))
             for i in range(layers)
         ),
         head=lm_head(vocab, hidden, tied=False),
@@ -66,39 +66,55 @@ def _packed(text: Config, fp4: bool) -> Packed:
     return tuple((dtype, entry) for dtype in dtypes)
 
 
-def _layer(text: Config, beside: tuple[Block, ...], experts: MixtureOfExperts) -> tuple[Block, ...]:
+def _layer(
+    text: Config,
+    beside: tuple[Block, ...],
+    experts: MixtureOfExperts,
+    source: Compressor | None = None,
+) -> tuple[Block, ...]:
     hidden = text.size("hidden_size")
     mixing = HyperConnection(hidden, text.size("hc_mult"), stored_format="f32")
-    window = shared_vector_attention(text, _packed(text, fp4=False))
+    packed = _packed(text, fp4=False)
+    window = (
+        shared_vector_attention(text, packed)
+        if source is None
+        else shared_vector_attention(text, packed, source.entries(), text.size("index_topk"))
+    )
     # Tokens of images have a router correction of their own.
     correction = Tensor("router.vision_correction", "router_bias", experts.experts, fixed_format="f32")
     around = (mixing, norm(hidden))
     return (*around, window, *beside, *around, experts, Weights((correction,)))
 
 
-def _compression(text: Config, layer: int) -> tuple[Block, ...]:
+def _compressor(text: Config, layer: int) -> Compressor | None:
+    """Return the compressor whose entries a layer reads, whichever layer it stands in; None for none."""
     ratios = text.items("compress_ratios", int)
+    if layer >= len(ratios) or ratios[layer] < 1:
+        return None
+    packed = _packed(text, fp4=True)
+    return Compressor(text.size("hidden_size"), text.size("head_dim"), ratios[layer], packed, positions=False)
+
+
+def _compression(text: Config, layer: int) -> tuple[Block, ...]:
     owns_keys = layer in text.items("kv_source_layer_ids", int)
     if layer not in text.items("index_source_layer_ids", int):
         if owns_keys:
             raise InvalidInput(f"{text.where}: kv_source_layer_ids has {layer}, index_source_layer_ids not")
         return ()
-    if layer >= len(ratios) or ratios[layer] < 1:
+    compressor = _compressor(text, layer)
+    if compressor is None:
         raise InvalidInput(f"{text.where}: compress_ratios gives layer {layer} no compressed entries")
-    hidden, width, ratio = text.size("hidden_size"), text.size("head_dim"), ratios[layer]
     indexer = LatentIndexer(
-        hidden,
+        text.size("hidden_size"),
         text.size("q_lora_rank"),
         text.size("index_n_heads"),
         text.size("index_head_dim"),
         text.size("index_topk"),
-        latent=width,
-        ratio=ratio,
+        latent=compressor.head_dim,
+        ratio=compressor.ratio,
         owns_keys=owns_keys,
     )
-    if not owns_keys:
-        return (indexer,)
-    return (Compressor(hidden, width, ratio, _packed(text, fp4=True), positions=False), indexer)
+    return (compressor, indexer) if owns_keys else (indexer,)
 
 
 def _engram(text: Config, layer: int) -> tuple[Block, ...]:
@@ -134,7 +150,9 @@ def _dspark(text: Config, experts: MixtureOfExperts) -> tuple[Layer, ...]:
         norm(hidden, hidden),
         Weights(
             (
-                Tensor("markov_w1", "markov", vocab, rank, split=Split.VOCAB, quantisable=False),
+                Tensor(
+                    "markov_w1", "markov", vocab, rank, split=Split.VOCAB, quantisable=False, multiplied=False
+                ),
                 Tensor("markov_w2", "markov", vocab, rank, split=Split.VOCAB, quantisable=False),
                 Tensor("confidence", "markov", 1, hidden + rank),
             )

@@ -112,6 +112,7 @@ def attention(text: Config, chunk: int | None) -> GroupedQueryAttention:
         key_dim=width,
         value_dim=width,
         window=chunk,
+        chunked=chunk is not None,
         qkv_bias=bias,
         out_bias=bias,
     )
