@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from planner.catalogue import Catalogue, Gpu, Model
@@ -38,15 +39,23 @@ def smallest_deployment(
     -------
     MemoryFit or None
     """
+    fewest = 1
     for tp, pp in layouts(gpu.node_gpus, max_nodes):
+        if tp * pp < fewest:
+            continue
         sizes = {"tp": tp, "pp": pp, "ep": 1, "dp": 1, "dcp": 1, "pipeline_layers": None}
         candidate = deployment.model_copy(update=sizes)
         try:
-            fit = fit_memory(model=model, gpu=gpu, deployment=candidate, workload=workload, catalogue=catalogue)
+            fit = fit_memory(
+                model=model, gpu=gpu, deployment=candidate, workload=workload, catalogue=catalogue
+            )
         except IllegalDeployment:
             continue
         if fit.fits:
             return fit
+        if tp == pp == 1:
+            # No layout has less weight over all its GPUs than the whole model on one.
+            fewest = math.ceil(fit.per_rank.weights_bytes / gpu.usable_bytes)
     return None
 
 

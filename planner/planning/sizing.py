@@ -83,10 +83,10 @@ def judge(
         When the sizes contradict each other, or the model cannot be cut so.
     """
 
-    def best(wanted: Sizes) -> MemoryFit:
-        return _best_layout(model, gpu, layouts(wanted, gpu, base), workload, catalogue)
+    def usual(wanted: Sizes, *, that_fits: bool) -> MemoryFit:
+        return _first_layout(model, gpu, layouts(wanted, gpu, base), workload, catalogue, that_fits)
 
-    given = best(sizes) if sizes.given else None
+    given = usual(sizes, that_fits=True) if sizes.given else None
     smallest = smallest_deployment(
         model=model, gpu=gpu, workload=workload, deployment=base, catalogue=catalogue
     )
@@ -95,7 +95,7 @@ def judge(
     if smallest is not None and smallest.deployment.gpus == gpu.node_gpus:
         one_node = smallest
     else:
-        one_node = best(Sizes(gpus=gpu.node_gpus))
+        one_node = usual(Sizes(gpus=gpu.node_gpus), that_fits=False)
     return Judgement(smallest or one_node, one_node, smallest)
 
 
@@ -151,11 +151,16 @@ def _pairs(gpus: int, dp: int, tp: int | None, pp: int | None, node_gpus: int) -
     return [pair for pair in found if pair[0] <= node_gpus]
 
 
-def _best_layout(
-    model: Model, gpu: Gpu, candidates: list[Deployment], workload: Workload, catalogue: Catalogue
+def _first_layout(
+    model: Model,
+    gpu: Gpu,
+    candidates: list[Deployment],
+    workload: Workload,
+    catalogue: Catalogue,
+    that_fits: bool,
 ) -> MemoryFit:
-    """Return the first layout that fits, else the first legal one."""
-    usual: MemoryFit | None = None
+    """Return the first legal layout, or the first one that fits where there is one and it is asked for."""
+    first: MemoryFit | None = None
     refused: IllegalDeployment | None = None
     for deployment in candidates:
         try:
@@ -165,10 +170,10 @@ def _best_layout(
         except IllegalDeployment as error:
             refused = refused or error
             continue
-        if memory.fits:
+        if memory.fits or not that_fits:
             return memory
-        usual = usual or memory
-    if usual is None:
+        first = first or memory
+    if first is None:
         assert refused is not None
         raise refused
-    return usual
+    return first
