@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.catalogue import Catalogue, Gpu
 from planner.errors import PlannerError
@@ -14,6 +14,8 @@ from planner.measurement.startup_logs import StartupLog
 from planner.memory import MemoryFit, Pool, fit_memory, pool_from_available
 
 MIB = 2.0**20
+NOMINAL_POOL_BYTES = 40 * GIB
+"""A pool of usual size, to see whether its tokens depend on the context."""
 REFUSED = "refused by planner"
 """Reason of rows whose set-up planner holds to be impossible."""
 
@@ -46,6 +48,22 @@ QUANTITIES = {
     "graph_gib": "captured graphs of a rank",
 }
 """Every quantity that is compared, with what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a log prints about the pool of one rank.
+
+    Parameters
+    ----------
+    tokens : int or None
+        None where it is not printed, known to be wrong, or depends on a context that is not stated.
+    concurrency : float or None
+        Requests of the full context; None as for tokens.
+    """
+
+    tokens: int | None
+    concurrency: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +112,7 @@ def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
         When nothing of the log can be compared; it says why.
     """
     setup = setup_of(log, catalogue)
+    printed = printed_pool(log, setup, catalogue)
     pairs: dict[str, Pair] = {}
     remarks: list[str] = []
     verdict = None
@@ -111,7 +130,7 @@ def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
             remarks.append(f"outcome {log.outcome or 'not stated'!r} is neither a yes nor a no")
         elif setup.gpu is not None:
             verdict = (came_up, predicted_start(log, fit))
-        pairs.update(_from_setup(log, setup, fit, remarks))
+        pairs.update(_from_setup(log, printed, setup, fit, remarks))
     available = logged_pool_bytes(log, setup.engine)
     if available is not None and setup.deployment.pp > 1:
         # Tokens are those of the tightest stage, and nothing says that the logged memory is of the same.
@@ -123,7 +142,7 @@ def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
             failure = failure or NotPredictable(REFUSED, str(error))
             remarks.append(f"logged pool: {error}")
         else:
-            pairs.update(_from_pool(log, pool, setup.deployment.dp))
+            pairs.update(_from_pool(log, printed, pool, setup.deployment.dp))
     if not pairs and verdict is None:
         raise failure or NotPredictable("nothing logged to compare with", "; ".join(remarks))
     return Prediction(log, setup, pairs, verdict, tuple(remarks))
@@ -223,7 +242,7 @@ def logged_pool_bytes(log: StartupLog, engine: str) -> float | None:
 
 
 def _from_setup(
-    log: StartupLog, setup: Setup, fit: MemoryFit, remarks: list[str]
+    log: StartupLog, printed: Printed, setup: Setup, fit: MemoryFit, remarks: list[str]
 ) -> Iterator[tuple[str, Pair]]:
     """Yield what the set-up alone predicts."""
     rank = fit.per_rank
@@ -242,21 +261,19 @@ def _from_setup(
     pool_bytes = logged_pool_bytes(log, setup.engine)
     if pool_bytes is not None:
         yield from _pair("kv_pool_gib", pool_bytes / GIB, fit.per_rank.kv_pool_bytes / GIB)
-    if not _printed_wrong(log):
-        copies = setup.deployment.dp
-        yield from _pair("kv_tokens", log.kv_tokens, fit.pool.tokens / copies)
-        yield from _pair("max_concurrency", _concurrency(log), fit.pool.max_concurrency / copies)
+    copies = setup.deployment.dp
+    yield from _pair("kv_tokens", printed.tokens, fit.pool.tokens / copies)
+    yield from _pair("max_concurrency", printed.concurrency, fit.pool.max_concurrency / copies)
     yield from _pair("kv_blocks", log.kv_blocks, fit.pool.blocks)
     yield from _pair("activation_gib", log.activation_gib, rank.activation_bytes / GIB)
     yield from _pair("non_torch_gib", log.non_torch_gib, rank.non_torch_bytes / GIB)
     yield from _pair("graph_gib", log.cudagraph_gib, rank.graph_bytes / GIB)
 
 
-def _from_pool(log: StartupLog, pool: Pool, copies: int) -> Iterator[tuple[str, Pair]]:
+def _from_pool(log: StartupLog, printed: Printed, pool: Pool, copies: int) -> Iterator[tuple[str, Pair]]:
     """Yield what follows from the logged pool of one of `copies` data-parallel ranks."""
-    if not _printed_wrong(log):
-        yield from _pair("kv_tokens_given_pool", log.kv_tokens, pool.tokens / copies)
-        yield from _pair("max_concurrency_given_pool", _concurrency(log), pool.max_concurrency / copies)
+    yield from _pair("kv_tokens_given_pool", printed.tokens, pool.tokens / copies)
+    yield from _pair("max_concurrency_given_pool", printed.concurrency, pool.max_concurrency / copies)
     yield from _pair("kv_blocks_given_pool", log.kv_blocks, pool.blocks)
     yield from _pair("request_kv_gib", log.needed_kv_gib, pool.request_bytes / GIB)
     yield from _pair("max_context_given_pool", log.est_max_len, pool.max_context)
@@ -283,14 +300,40 @@ def _fooled(log: StartupLog) -> bool:
     return (log.activation_gib or 0) < 0 or (log.non_torch_gib or 0) < 0
 
 
-def _printed_wrong(log: StartupLog) -> bool:
-    """Return whether `notes` say that the engine printed a wrong number of tokens or requests."""
-    return re.search(r"\b(?:under|over)-?(?:reported|estimated)\b", log.notes) is not None
+def printed_pool(log: StartupLog, setup: Setup, catalogue: Catalogue) -> Printed:
+    """Return the tokens and requests that a log prints for one rank, where they can be compared.
+
+    Parameters
+    ----------
+    log : StartupLog
+        The log.
+    setup : Setup
+        How it was read.
+    catalogue : Catalogue
+        Models and engines.
+
+    Returns
+    -------
+    Printed
+    """
+    if re.search(r"\b(?:under|over)-?(?:reported|estimated)\b", log.notes):
+        return Printed(None, None)
+    if log.max_model_len is None:
+        tokens = None if _tokens_depend_on_context(log, setup, catalogue) else log.kv_tokens
+        return Printed(tokens, None)
+    ranks = re.search(r"\bsum of ([1-9]\d{0,3}) ranks\b", log.notes)
+    if log.max_concurrency is None or not ranks:
+        return Printed(log.kv_tokens, log.max_concurrency)
+    return Printed(log.kv_tokens, log.max_concurrency / int(ranks[1]))
 
 
-def _concurrency(log: StartupLog) -> float | None:
-    """Return the logged concurrency of one rank; `notes` say where it is a sum over ranks."""
-    ranks = re.search(r"\bsum of (\d+) ranks\b", log.notes)
-    if log.max_concurrency is None or not ranks or int(ranks[1]) < 1:
-        return log.max_concurrency
-    return log.max_concurrency / int(ranks[1])
+def _tokens_depend_on_context(log: StartupLog, setup: Setup, catalogue: Catalogue) -> bool:
+    """Return whether the same pool prints other tokens for other contexts, as windows and states make it."""
+    tokens = []
+    for context in (None, 2048):
+        workload = setup.workload.model_copy(update={"context": context})
+        try:
+            tokens.append(_pool(log, replace(setup, workload=workload), catalogue, NOMINAL_POOL_BYTES).tokens)
+        except PlannerError:
+            return False  # nothing will be predicted then
+    return abs(tokens[0] - tokens[1]) > 0.001 * max(tokens)

@@ -126,7 +126,7 @@ def setup_of(log: StartupLog, catalogue: Catalogue) -> Setup:
             block_size=log.block_size,
             enforce_eager=bool(log.enforce_eager),
             prefix_caching=log.prefix_caching,
-            speculative_tokens=speculative_tokens(log.spec_decode),
+            speculative_tokens=speculative_tokens(log.spec_decode, model),
         )
         workload = _workload(log, engine.family)
     except InvalidInput as error:
@@ -143,21 +143,33 @@ def _workload(log: StartupLog, engine: str) -> Workload:
     return Workload(context=max(cells // sequences, 1), concurrency=sequences)
 
 
-def speculative_tokens(text: str) -> int:
-    """Return how many tokens are drafted for each step.
+def speculative_tokens(text: str, model: Model) -> int:
+    """Return how many tokens the checkpoint's own draft layers propose for each step.
 
     Parameters
     ----------
     text : str
-        Such as ``MTP 3``, ``dspark`` or ``none``.
+        Such as ``MTP 3``, ``ngram`` or ``none``.
+    model : Model
+        The model; some checkpoints hold a DSpark draft, and their configuration says so.
 
     Returns
     -------
     int
-        1 where a method is named without a number; 0 for none.
+        1 where a method is named without a number; 0 for none and for methods without draft layers.
+
+    Raises
+    ------
+    NotPredictable
+        For a separate draft, which no column names.
     """
-    if text.lower() in ("", "none", "off", "no", "false", "0"):
+    lowered = text.lower()
+    if lowered in ("", "none", "off", "no", "false", "0") or re.search(r"n-?gram|lookup|suffix", lowered):
         return 0
+    config = {**model.config, **(model.config.get("text_config") or {})}
+    own = "dspark" in lowered and any(key.startswith("dspark") for key in config)
+    if not own and re.search(r"[a-z]", lowered) and "mtp" not in lowered:
+        raise NotPredictable("draft model not known", f"spec_decode {text!r} of {model.id}")
     number = re.search(r"(?<![\w.])\d{1,2}(?![\w.])", text)
     return int(number[0]) if number else 1
 

@@ -184,10 +184,20 @@ def test_weights_are_unknown_where_the_log_only_says_that_they_are_quantised(cat
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
-    [("", 0), ("none", 0), ("MTP", 1), ("mtp 3", 3), ("dspark 7", 7), ("EAGLE3 4", 4), ("dflash", 1)],
+    [("", 0), ("none", 0), ("MTP", 1), ("mtp 3", 3), ("2", 2), ("ngram 4", 0)],
 )
-def test_speculation(text: str, tokens: int) -> None:
-    assert speculative_tokens(text) == tokens
+def test_speculation_with_the_checkpoints_own_layers(catalogue: Catalogue, text: str, tokens: int) -> None:
+    assert speculative_tokens(text, catalogue.model("qwen3.6-27b")) == tokens
+
+
+@pytest.mark.parametrize("text", ["dspark 7", "EAGLE3 4", "dflash"])
+def test_a_separate_draft_is_not_guessed(catalogue: Catalogue, text: str) -> None:
+    with pytest.raises(NotPredictable, match="draft model not known"):
+        speculative_tokens(text, catalogue.model("qwen3.6-27b"))
+
+
+def test_a_checkpoint_that_holds_a_dspark_draft_needs_no_other(catalogue: Catalogue) -> None:
+    assert speculative_tokens("dspark 5", catalogue.model("deepseek-v4.1-flash")) == 5
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,18 @@ def test_what_cannot_be_compared_is_left_out_and_said(tmp_path: Path, catalogue:
     assert "max_concurrency" not in pairs(tmp_path, catalogue, wrong)
 
 
+def test_tokens_are_compared_without_a_context_only_where_it_does_not_matter(
+    tmp_path: Path, catalogue: Catalogue
+) -> None:
+    open_ended = {**LLAMA, "engine_version": "0.22.0", "max_model_len": ""}
+    found = pairs(tmp_path, catalogue, open_ended)
+    assert "kv_tokens_given_pool" in found
+    assert "max_concurrency_given_pool" not in found
+    windows = {**open_ended, "model": "google/gemma-3-12b-it"}
+    assert "kv_tokens_given_pool" not in pairs(tmp_path, catalogue, windows)
+    assert "kv_tokens_given_pool" in pairs(tmp_path, catalogue, {**windows, "max_model_len": "8192"})
+
+
 def test_without_an_accelerator_only_the_logged_pool_is_checked(tmp_path: Path, catalogue: Catalogue) -> None:
     made = validated(tmp_path, catalogue, {**LLAMA, "gpu": "not stated"}).predictions[0]
     assert set(made.pairs) == {"kv_tokens_given_pool", "kv_blocks_given_pool", "max_concurrency_given_pool"}
