@@ -36,12 +36,15 @@ def parse_version(text: str | None) -> Version | None:
     Returns
     -------
     tuple of int or None
-        Such as (0, 20, 2).
+        Such as (0, 20, 2); zeros at the end are left out, so that 0.20 is 0.20.0.
     """
     match = re.match(r"\s*v?(\d+(?:\.\d+)*)", text or "")
     if match is None or re.match(r"\s*v?0\.(?:0|1)\.dev", text or ""):
         return None
-    return tuple(int(part) for part in match[1].split("."))
+    parts = [int(part) for part in match[1].split(".")]
+    while len(parts) > 1 and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)
 
 
 def _read_bytes(value: Any) -> Any:

@@ -7,24 +7,29 @@ the two, over buffers that live throughout (residual streams, the experts' works
 
 from __future__ import annotations
 
+from collections import Counter
+
+from planner.architecture.caches import TokenCache
+from planner.architecture.model import Layer
 from planner.architecture.tensors import Sharding
 from planner.memory.setup import Setup
 from planner.memory.widths import step_widths
 
-VALUE_BYTES = 2
-"""Activations are BF16 or FP16."""
+WIDE = "f32"
+"""The dtype in which activations take four bytes instead of two."""
 
 
 def batch_tokens(setup: Setup) -> int:
     """Return the tokens of the profile step.
 
-    Without chunked prefill (vLLM's V0 up to its threshold) it is the longest request.
+    Without chunked prefill (vLLM's V0, up to the context from which it turned it on) it is the longest request.
     """
     deployment = setup.deployment
     batch = int(setup.assume("max_num_batched_tokens", deployment.max_num_batched_tokens))
-    if setup.legacy and deployment.max_num_batched_tokens is None:
-        return max(batch, setup.context)
-    return batch
+    if not setup.legacy or deployment.max_num_batched_tokens is not None:
+        return batch
+    chunked = setup.context > setup.number("legacy_chunked_above")
+    return int(setup.number("legacy_chunk")) if chunked else max(batch, setup.context)
 
 
 def activation_bytes(setup: Setup, stage: int) -> float:
@@ -55,9 +60,25 @@ def activation_bytes(setup: Setup, stage: int) -> float:
     )
     # Older versions allocate the experts' buffers inside the step, newer ones keep them.
     kept = setup.number("expert_workspace")
-    steady = tokens * VALUE_BYTES * (streams * widths.hidden + kept * widths.experts)
-    passing = tokens * VALUE_BYTES * max(widths.inner, (1 - kept) * widths.experts)
+    step = tokens * _value_bytes(setup)
+    # With DP attention each rank's experts see the tokens of all copies.
+    experts = step * widths.experts * deployment.dp
+    steady = step * streams * widths.hidden + max(kept * experts, index_workspace_bytes(setup))
+    passing = max(step * widths.inner, (1 - kept) * experts)
     return steady + max(sampler, passing) + tower_activation_bytes(setup, stage)
+
+
+def index_workspace_bytes(setup: Setup) -> float:
+    """Return the buffer in which a sparse indexer gathers the keys of prefills [bytes].
+
+    It holds `index_gather_contexts` contexts, and shares its memory with the experts' buffers.
+    """
+    keys = [
+        cache.entry_bytes(setup.kv_dtype)
+        for cache in setup.caches()
+        if isinstance(cache, TokenCache) and cache.kind == "index" and cache.stride == 1
+    ]
+    return setup.number("index_gather_contexts") * setup.context * max(keys, default=0.0)
 
 
 def tower_activation_bytes(setup: Setup, stage: int) -> float:
@@ -70,15 +91,29 @@ def tower_activation_bytes(setup: Setup, stage: int) -> float:
         for tensor in block.tensors()
         if tensor.is_matrix and tensor.rows > tensor.cols
     ]
-    return setup.number("tower_tokens") * VALUE_BYTES * max(widths, default=0)
+    return setup.number("tower_tokens") * _value_bytes(setup) * max(widths, default=0)
+
+
+def _value_bytes(setup: Setup) -> int:
+    return 4 if setup.scheme.default == WIDE else 2
 
 
 def graph_bytes(setup: Setup, stage: int) -> float:
     """Return the memory of captured graphs on one rank of a stage [bytes]."""
     if setup.deployment.enforce_eager:
         return 0.0
-    layers = len(setup.stages[stage])
-    return setup.number("graph_bytes_per_layer") * layers
+    stages = setup.stages[stage]
+    layers = setup.architecture.layers[stages.start : stages.stop]
+    if setup.draft and stage == len(setup.stages) - 1:
+        layers = layers + setup.architecture.draft
+    times = Counter(map(id, layers))
+    kernels = sum(times[key] * matrices(layer) for key, layer in {id(layer): layer for layer in layers}.items())
+    return setup.number("graph_bytes_per_matrix") * kernels
+
+
+def matrices(layer: Layer) -> int:
+    """Return the weight matrices of a layer, which its number of kernels follows."""
+    return sum(tensor.rows > 1 and tensor.cols > 1 for tensor in layer.tensors())
 
 
 def non_torch_bytes(setup: Setup) -> float:
@@ -87,4 +122,6 @@ def non_torch_bytes(setup: Setup) -> float:
     sharding: Sharding = setup.deployment.sharding
     if sharding.tp * sharding.dp > 1:
         held += setup.number("communication_bytes")
+    if sharding.dp > 1 and setup.has_experts():
+        held += setup.number("expert_exchange_bytes")
     return held

@@ -101,6 +101,8 @@ class Pool:
         Longest request that fits alone.
     slots : int or None
         Requests that can run at once for another reason than tokens: blocks of hybrids, state slots.
+    copies : int
+        Data-parallel copies that `tokens` and `max_concurrency` add up; an engine's log prints one copy.
     """
 
     available_bytes: float
@@ -113,6 +115,7 @@ class Pool:
     state_bytes: float
     max_context: int
     slots: int | None = None
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True)

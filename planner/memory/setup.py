@@ -19,6 +19,7 @@ from planner.memory.records import Assumption
 from planner.memory.weights import Tiles, split_layers, stage_weights
 from planner.scenario import Deployment, Workload
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
+from planner.units import format_bytes
 
 KV_ALIASES = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "f16", "fp16": "f16"}
 
@@ -150,6 +151,10 @@ class Setup:
         """Return whether the model keeps index keys for sparse attention."""
         return any(isinstance(cache, TokenCache) and cache.kind == "index" for cache in self.caches())
 
+    def has_experts(self) -> bool:
+        """Return whether some layers have routed experts."""
+        return any(groups.get("routed_experts") for groups in self.weights)
+
     def has_windows(self) -> bool:
         """Return whether some layers keep a window only."""
         return any(isinstance(cache, TokenCache) and cache.window is not None for cache in self.caches())
@@ -278,7 +283,19 @@ def prepare(
         towers=not deployment.text_only,
         plain_layers=excepted_layers(model, deployment.weight_dtype),
     )
+    _leave_on_host(setup)
     return setup
+
+
+def _leave_on_host(setup: Setup) -> None:
+    """Take out of the weights what the engine keeps in the host's memory, and say so."""
+    for item in setup.stack.settings.get("host_group", ()):
+        if item.applies(setup.version, setup.gpu):
+            held = sum(groups.pop(str(item.value), 0) for groups in setup.weights)
+            if held:
+                setup.warnings.append(
+                    f"{item.value} ({format_bytes(held)}) stays in the host's pinned memory, not on the GPUs"
+                )
 
 
 def _lengths(setup: Setup, workload: Workload) -> None:
@@ -312,7 +329,7 @@ def _kv_dtype(setup: Setup) -> str:
     asked = setup.deployment.kv_dtype.lower()
     asked = KV_ALIASES.get(asked, asked)
     if asked != "auto":
-        if asked not in CACHE_BYTES and asked not in ("fp8_ds_mla", "nvfp4_ds_mla"):
+        if asked not in CACHE_BYTES and asked != "fp8_ds_mla":
             known = ", ".join(["auto", *CACHE_BYTES, "fp8_ds_mla"])
             raise InvalidInput(f"kv dtype {setup.deployment.kv_dtype!r} is unknown; one of: {known}")
         return _packed_name(setup, asked)

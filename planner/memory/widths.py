@@ -56,7 +56,8 @@ def _inner(block: Block, sharding: Sharding) -> int:
     """Return what the projections of a block write and its last ones read, experts left out."""
     total = 0
     for tensor in block.tensors():
-        if tensor.is_matrix and not tensor.expert:
+        table = tensor.active == 0
+        if tensor.is_matrix and not tensor.expert and not table:
             _, rows, cols = tensor.rank_shape(sharding)
             total += cols if tensor.split is Split.ROW else rows
     return total

@@ -79,6 +79,10 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
     variant = find_variant(model, wanted)
     if variant is not None:
         name, record = variant
+        average = record.formats.get("embed", "")
+        if average.endswith("bpw"):
+            # A GGUF file's average is over everything in it, tables and norms too.
+            return WeightScheme(name, average, {})
         below = native if record.rest == "native" else {}
         return WeightScheme(name, base, {**below, **record.formats}, record.smallest)
     if wanted in CASTS:

@@ -87,6 +87,7 @@ class SglangRule:
             state_bytes=smallest.state_bytes,
             max_context=smallest.max_context,
             slots=smallest.slots,
+            copies=copies,
         )
 
     def _stage_pool(self, setup: Setup, stage: int, available: float) -> Pool:

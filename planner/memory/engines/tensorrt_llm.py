@@ -68,6 +68,7 @@ class TensorRtLlmRule:
                 lambda length: found.request_bytes(length, block) <= pool_bytes,
                 max(setup.architecture.max_context or 0, setup.model.max_context or 0, setup.context),
             ),
+            copies=copies,
         )
 
     def _blocks(self, setup: Setup, stage: int, block: int, available: float) -> int:

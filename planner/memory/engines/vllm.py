@@ -82,6 +82,7 @@ class VllmRule:
                 lambda tokens: layout.request_blocks(tokens, rules) <= blocks, self._limit(setup)
             ),
             slots=blocks if layout.hybrid else None,
+            copies=copies,
         )
 
     def request_bytes(self, setup: Setup, tokens: int) -> float:
@@ -148,7 +149,10 @@ def page_rules(setup: Setup) -> PageRules:
 
 def _block_setting(setup: Setup, latent: bool) -> str:
     """Return the name of the setting with the block size of the model's attention."""
-    if setup.has_index():
+    kinds = {cache.kind for cache in setup.caches()}
+    if "compressed" in kinds:
+        return "compressed_block_size"
+    if "index" in kinds:
         return "sparse_block_size"
     return "latent_block_size" if latent else "block_size"
 
