@@ -30,6 +30,10 @@ class Checks(Record):
     kv_bytes_per_token_bf16: float | None = Field(default=None, ge=0)
     kv_bytes_per_token_fp8: float | None = Field(default=None, ge=0)
     state_bytes: int | None = Field(default=None, gt=0)
+    attention_flops_per_pair: int | None = Field(default=None, gt=0)
+    """FLOPs of a decoded token for each token in context, over all layers without a sliding window."""
+    attention_prefill_flops_per_pair: int | None = Field(default=None, gt=0)
+    """The same in prefill, where it differs."""
 
 
 class Quantisation(Record):
