@@ -22,7 +22,8 @@ _QUANTISATIONS: tuple[tuple[str, str], ...] = (
     (r"mxfp4", "mxfp4"),
     (r"fp4", "fp4"),
     (r"exl3", "exl3"),
-    (r"gguf|^i?q\d", "gguf"),
+    (r"gguf|(?<![a-z])i?q\d_", "gguf"),
+    (r"fp8.*w8a8|w8a8.*fp8", "fp8"),
     (r"w4a8", "w4a8"),
     (r"awq", "int4-awq-g128"),
     (r"gptq.*8|w8a8|w8a16|int8|smoothquant|8[- ]?bit", "int8-w8a8"),
@@ -35,6 +36,23 @@ _QUANTISATIONS: tuple[tuple[str, str], ...] = (
     (r"fp32|f32|float32", "fp32"),
 )
 """What a column or a suffix says about the weights, the first that matches, and planner's name for it."""
+
+GGUF_BITS = {
+    "q2_k": 3.16,
+    "q3_k_s": 3.64,
+    "q3_k_m": 4.0,
+    "q3_k_l": 4.3,
+    "iq4_xs": 4.46,
+    "iq4_nl": 4.68,
+    "q4_0": 4.66,
+    "q4_k_s": 4.67,
+    "q4_k_m": 4.89,
+    "q5_k_s": 5.57,
+    "q5_k_m": 5.7,
+    "q6_k": 6.56,
+    "q8_0": 8.5,
+}
+"""Bits per weight over a whole GGUF file, for Llama-3.1-8B (llama.cpp's tools/quantize/README.md, 2025)."""
 
 ENGINES = {
     "vllm": "vllm",

@@ -5,14 +5,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from planner.architecture import build_architecture
 from planner.catalogue import Catalogue, Confidence, Figure, Gpu, Model, Source
 from planner.catalogue.gpu import Memory
-from planner.errors import InvalidInput, UnknownName
+from planner.catalogue.models import Quantisation
+from planner.errors import InvalidInput, PlannerError, UnknownName
 from planner.measurement.engine_versions import engine_of
-from planner.measurement.names import ENGINES, bare_name, find_model, is_unstated, quantisation_name
+from planner.measurement.names import (
+    ENGINES,
+    GGUF_BITS,
+    bare_name,
+    find_model,
+    is_unstated,
+    quantisation_name,
+)
 from planner.measurement.startup_logs import StartupLog
 from planner.scenario import Deployment, Workload
-from planner.scenario.schemes import native_formats
+from planner.scenario.schemes import native_formats, weight_scheme
 from planner.units import Dimension
 
 GIB = 2.0**30
@@ -192,10 +201,33 @@ def _model(log: StartupLog, catalogue: Catalogue) -> tuple[Model, str | None, bo
         quantisation = "mxfp4" if "mxfp4" in native.values() else "nvfp4"
     if quantisation and quantisation not in found.model.quantisations and quantisation.startswith("int"):
         quantisation = quantisation.partition("-")[0]  # the model's own recipe of that width
-    known = quantisation is not None or not (log.weight_quant or re.search("quant", log.model, re.IGNORECASE))
-    if known and quantisation is None and not log.weight_quant:
+    model = _with_gguf(found.model, quantisation)
+    if quantisation and not _has_weights(model, quantisation):
+        notes.append(f"{model.id} has no weights like {log.weight_quant or log.model!r}")
+        return model, None, False, notes
+    said = log.weight_quant or re.search("quant", log.model, re.IGNORECASE)
+    known = quantisation is not None or not said or quantisation_name(log.weight_quant) == "bf16"
+    if not said and quantisation is None:
         notes.append("weights not stated: the checkpoint as published is assumed")
-    return found.model, quantisation, known or quantisation_name(log.weight_quant) == "bf16", notes
+    return model, quantisation, known, notes
+
+
+def _with_gguf(model: Model, quantisation: str | None) -> Model:
+    """Return the model with the GGUF type that a log names, at that type's usual average size."""
+    bits = GGUF_BITS.get((quantisation or "").removeprefix("gguf-"))
+    if quantisation is None or bits is None or quantisation in model.quantisations:
+        return model
+    made = Quantisation(formats={"embed": f"{bits}bpw"}, status="derived")
+    return model.model_copy(update={"quantisations": {**model.quantisations, quantisation: made}})
+
+
+def _has_weights(model: Model, quantisation: str) -> bool:
+    """Return whether the catalogue knows what these weights of the model are made of."""
+    try:
+        weight_scheme(model, build_architecture(model.config, model.id), quantisation)
+    except PlannerError:
+        return False
+    return True
 
 
 def _gpu(log: StartupLog, catalogue: Catalogue) -> tuple[Gpu | None, str | None]:

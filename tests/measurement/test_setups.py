@@ -63,6 +63,8 @@ def test_an_unknown_model_is_named_as_it_was_written(catalogue: Catalogue) -> No
         ("fp8 (online)", "fp8-dynamic"),
         ("fp8/fp4", "mxfp4"),
         ("Q4_K_M", "gguf-q4_k_m"),
+        ("UD-Q4_K_XL", "gguf-q4_k_xl"),
+        ("fp8 w8a8", "fp8"),
         ("F16", "fp16"),
         ("bf16", "bf16"),
         ("", None),
@@ -180,6 +182,18 @@ def test_weights_are_unknown_where_the_log_only_says_that_they_are_quantised(cat
     assert not setup_of(log(model="Qwen/Qwen3-8B (quantised)"), catalogue).weights_known
     assert not setup_of(log(weight_quant="something new"), catalogue).weights_known
     assert setup_of(log(weight_quant="bf16"), catalogue).weights_known
+    assert not setup_of(log(weight_quant="exl3"), catalogue).weights_known
+
+
+def test_a_gguf_type_has_its_usual_size_where_the_catalogue_lists_none(catalogue: Catalogue) -> None:
+    made = setup_of(log(engine="llama.cpp", weight_quant="Q8_0"), catalogue)
+    assert made.weights_known
+    assert made.deployment.weight_dtype == "gguf-q8_0"
+    assert made.model.quantisations["gguf-q8_0"].formats == {"embed": "8.5bpw"}
+    own = setup_of(
+        log(engine="llama.cpp", model="meta-llama/Meta-Llama-3-8B", weight_quant="Q4_K_M"), catalogue
+    )
+    assert own.model == catalogue.model("llama-3-8b")
 
 
 @pytest.mark.parametrize(
