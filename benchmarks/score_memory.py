@@ -1,4 +1,4 @@
-"""Score memory predictions against the shipped start-up logs, and write the tables of docs/accuracy-memory.md.
+"""Score memory predictions against the start-up logs, and write the tables of docs/accuracy-memory.md.
 
 python benchmarks/score_memory.py            print the tables
 python benchmarks/score_memory.py --update   write them into the page, between its two markers
@@ -51,8 +51,8 @@ def verdicts(result: ValidationResult) -> Iterator[str]:
     assert isinstance(score, VerdictScore)
     yield (
         f"Fits or not: right in {score.accuracy:.1%} of {score.n} rows. Of those that came up, "
-        f"{score.fits_and_predicted} were predicted to and {score.fits_but_refused} were not; of those that did "
-        f"not, {score.fails_and_predicted} were predicted not to and {score.fails_but_accepted} were."
+        f"{score.fits_and_predicted} were predicted to and {score.fits_but_refused} were not; of those that "
+        f"did not, {score.fails_and_predicted} were predicted not to and {score.fails_but_accepted} were."
     )
 
 
@@ -74,7 +74,8 @@ def by_group(result: ValidationResult, group: str) -> Iterator[str]:
 def described(made: Prediction) -> str:
     log = made.log
     size = f"TP{log.tp}" if log.tp else f"{log.n_gpus} GPUs"
-    return f"line {log.line} | {log.model} on {log.gpu or 'an unnamed GPU'}, {size}, {log.engine} {log.engine_version}"
+    engine = f"{log.engine} {log.engine_version}".strip()
+    return f"line {log.line}: {log.model} on {log.gpu or 'an unnamed GPU'}, {size}, {engine}"
 
 
 def misses(result: ValidationResult) -> Iterator[str]:
@@ -85,11 +86,11 @@ def misses(result: ValidationResult) -> Iterator[str]:
         for made in sorted(rows, key=lambda one: -abs(one.pairs[quantity].relative_error)):
             pair = made.pairs[quantity]
             if abs(pair.relative_error) > limit:
-                yield f"| {described(made)}: `{quantity}` | {pair.measured:,.6g} | {pair.predicted:,.6g} |"
+                yield f"| {described(made)} | `{quantity}` | {pair.measured:,.6g} | {pair.predicted:,.6g} |"
     for made in result.predictions:
         if made.verdict and made.verdict[0] != made.verdict[1]:
             predicted = "fits" if made.verdict[1] else "does not fit"
-            yield f"| {described(made)}: `fits` | {made.log.outcome} | {predicted} |"
+            yield f"| {described(made)} | `fits` | {made.log.outcome} | {predicted} |"
 
 
 def skipped(result: ValidationResult) -> Iterator[str]:
@@ -104,8 +105,8 @@ def page(result: ValidationResult) -> str:
     stated = result.stated_and_predicted / result.stated
     parts = [
         [
-            f"{result.rows} rows, {result.predicted} of them predicted; of the {result.stated} that state model, "
-            f"accelerator and sizes, {stated:.1%}."
+            f"{result.rows} rows, {result.predicted} of them predicted; of the {result.stated} that state "
+            f"model, accelerator and sizes, {stated:.1%}."
         ],
         overall(result),
         verdicts(result),
