@@ -1,0 +1,119 @@
+"""How the GPUs of a measured serving point are divided: one group of equal copies, or a pool for each phase."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from planner.measurement.serving_points import ServingPoint
+
+_POOL = re.compile(
+    r"\b(prefill|decode) (\w+)x\(tp(?P<tp>\d+),(?:adp(?P<adp>\d+),)?ep(?P<ep>\d+)(?:,dpa=(?P<dpa>\w+))?\)"
+)
+"""Such as `prefill 2x(tp4,ep4,dpa=True)` or `decode 4x(tp8,adp1,ep8)`; "None" where the count is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Equal copies of a model, in the sizes that `planner.scenario.Deployment` takes.
+
+    Parameters
+    ----------
+    copies : int or None
+        How many there are; None when not known.
+    tp, pp, ep, dp : int
+        Sizes of one copy: tp * pp * dp GPUs, `dp` being copies of attention that share the experts.
+    """
+
+    copies: int | None
+    tp: int
+    pp: int
+    ep: int
+    dp: int
+
+    @property
+    def gpus(self) -> int | None:
+        """Return the GPUs of all copies, None when their number is not known."""
+        return None if self.copies is None else self.copies * self.tp * self.pp * self.dp
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the GPUs of a point are divided.
+
+    Parameters
+    ----------
+    decode : Copies or None
+        What decodes; also prefills where `prefill` is None and the point is not disaggregated. None when the
+        point does not say.
+    prefill : Copies or None
+        The pool that only prefills.
+    """
+
+    decode: Copies | None
+    prefill: Copies | None = None
+
+
+def layout_of(point: ServingPoint) -> Layout:
+    """Return how the GPUs of a point are divided, as far as it says.
+
+    Parameters
+    ----------
+    point : ServingPoint
+        The point.
+
+    Returns
+    -------
+    Layout
+        With None for what is not stated or does not add up.
+    """
+    if not point.disagg:
+        return Layout(_aggregated(point))
+    workers = {found[1]: found for found in _POOL.finditer(point.notes or "")}
+    return Layout(
+        decode=_pool(point, workers.get("decode"), point.decode_gpus, point.tp, point.ep, point.dp),
+        prefill=_pool(point, workers.get("prefill"), point.prefill_gpus, None, None, None),
+    )
+
+
+def _aggregated(point: ServingPoint) -> Copies | None:
+    if point.tp is None:
+        return None
+    tp, pp, dp, ep = point.tp, point.pp or 1, point.dp or 1, point.ep or 1
+    total = point.n_gpus or tp * pp * dp
+    if dp > 1 and tp * pp == total and tp % dp == 0:
+        tp //= dp  # SGLang and TensorRT-LLM count the ranks of attention copies in TP
+    copies, rest = divmod(total, tp * pp * dp)
+    if rest or not copies:
+        return None
+    return Copies(copies, tp, pp, min(ep, tp * dp), dp)
+
+
+def _pool(
+    point: ServingPoint,
+    worker: re.Match[str] | None,
+    gpus: int | None,
+    tp: int | None,
+    ep: int | None,
+    dp: int | None,
+) -> Copies | None:
+    if worker is None:
+        if tp is None or (point.n_gpus == tp and gpus is None):
+            return None  # the source writes the total of all GPUs into TP
+        return _worker(None, gpus, tp, ep or 1, split=(dp or 1) > 1)
+    count = int(worker[2]) if worker[2].isdecimal() else None
+    ranks = int(worker["tp"]) * int(worker["adp"] or 1)
+    split = int(worker["adp"] or 1) > 1 or (worker["dpa"] or "").lower() in ("true", "1")
+    return _worker(count, gpus, ranks, int(worker["ep"]), split=split)
+
+
+def _worker(count: int | None, gpus: int | None, ranks: int, ep: int, *, split: bool) -> Copies | None:
+    """Return a pool of workers; `split` says that each rank holds an attention copy of its own."""
+    if count and gpus and gpus % count == 0 and gpus // count % ranks == 0:
+        ranks, dp = (gpus // count, 1) if split else (ranks, gpus // count // ranks)
+    else:
+        dp = 1
+        count = count or (gpus // ranks if gpus and gpus % ranks == 0 else None)
+    if split:
+        return Copies(count, 1, 1, min(ep, ranks), ranks)
+    return Copies(count, ranks, 1, min(max(ep, 1), ranks * dp), dp)
