@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.memory.cells import cells
-from planner.memory.engines import EngineRule, engine_rule
-from planner.memory.records import MemoryFit, Pool
+from planner.memory.engines import engine_rule
+from planner.memory.records import MemoryFit, Pool, StageMemory
 from planner.memory.setup import Setup, prepare
 from planner.memory.verdict import judge, replication_warnings
 from planner.scenario import Deployment, Workload
 from planner.scenario.legal import check_legal
+
+TUNED_FRACTION = 0.95
+"""The largest memory fraction that public start-ups use on a GPU of their own."""
+
+TUNED_BATCH = 1024
+"""A batch at which activations are small; prefills slow down below it."""
 
 
 def pool_from_available(
@@ -80,11 +86,10 @@ def fit_memory(
         gpu=gpu,
         engine=setup.stack.id,
     )
-    rule = engine_rule(setup.stack.id)
-    stages = [rule.stage(setup, index) for index in range(len(setup.stages))]
-    pool = rule.pool(setup, [stage.available_bytes for stage in stages])
-    needed = _needed(setup, rule, pool)
-    verdict = judge(setup, stages, pool, [needed] * len(stages))
+    found = _measure(setup)
+    stages, pool = found.stages, found.pool
+    tuned = None if found.fits(setup) else _tuned(setup, workload, catalogue)
+    verdict = judge(setup, stages, pool, found.needed_bytes, tuned)
     binding = min(stages, key=lambda stage: stage.available_bytes)
     stages = [replace(stage, state_bytes=pool.state_bytes) for stage in stages]
     return MemoryFit(
@@ -110,6 +115,44 @@ def fit_memory(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The memory of every stage, the pool, and what the pool must hold [bytes]."""
+
+    stages: list[StageMemory]
+    pool: Pool
+    needed_bytes: float
+
+    def fits(self, setup: Setup) -> bool:
+        """Return whether the pool holds the longest request and the requests asked for."""
+        return self.pool.max_context >= setup.context and self.pool.max_concurrency >= setup.concurrency
+
+
+def _measure(setup: Setup) -> Measure:
+    rule = engine_rule(setup.stack.id)
+    stages = [rule.stage(setup, index) for index in range(len(setup.stages))]
+    pool = rule.pool(setup, [stage.available_bytes for stage in stages])
+    asked = -(-setup.concurrency // setup.deployment.dp) * rule.request_bytes(setup, setup.request_tokens)
+    return Measure(stages, pool, max(rule.request_bytes(setup, setup.context), asked))
+
+
+def _tuned(setup: Setup, workload: Workload, catalogue: Catalogue) -> Deployment | None:
+    """Return the deployment with vLLM's two usual options turned, where that makes it fit."""
+    if setup.stack.id != "vllm" or setup.deployment.kv_cache_memory_bytes is not None:
+        return None
+    fraction = setup.assume("memory_fraction", setup.deployment.memory_fraction)
+    batch = int(setup.assume("max_num_batched_tokens", setup.deployment.max_num_batched_tokens))
+    options = {
+        "memory_fraction": max(fraction, TUNED_FRACTION),
+        "max_num_batched_tokens": min(batch, TUNED_BATCH),
+    }
+    deployment = setup.deployment.model_copy(update=options)
+    other = prepare(
+        model=setup.model, gpu=setup.gpu, deployment=deployment, workload=workload, catalogue=catalogue
+    )
+    return deployment if _measure(other).fits(other) else None
+
+
 def growth_bytes(setup: Setup) -> float:
     """Return by how much one more token makes the caches of the fullest rank grow in a long context [bytes].
 
@@ -118,12 +161,6 @@ def growth_bytes(setup: Setup) -> float:
     stages = [cells(setup, setup.caches(stage)) for stage in range(len(setup.stages))]
     growing = max(found.growing_bytes for found in stages)
     return growing or max(found.window_bytes for found in stages)
-
-
-def _needed(setup: Setup, rule: EngineRule, pool: Pool) -> float:
-    """Return what a rank's pool must hold: one request of the context, and its share of those asked for."""
-    asked = -(-setup.concurrency // setup.deployment.dp) * rule.request_bytes(setup, setup.request_tokens)
-    return max(rule.request_bytes(setup, setup.context), asked)
 
 
 def _slot_warnings(setup: Setup, pool: Pool) -> list[str]:

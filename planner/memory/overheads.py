@@ -61,24 +61,25 @@ def activation_bytes(setup: Setup, stage: int) -> float:
     # Older versions allocate the experts' buffers inside the step, newer ones keep them.
     kept = setup.number("expert_workspace")
     step = tokens * _value_bytes(setup)
-    # With DP attention each rank's experts see the tokens of all copies.
-    experts = step * widths.experts * deployment.dp
-    steady = step * streams * widths.hidden + max(kept * experts, index_workspace_bytes(setup))
+    # Where tokens are gathered over the copies of DP attention, each rank's experts see those of all.
+    gathered = deployment.dp if setup.setting("gathers_tokens").value else 1
+    experts = step * widths.experts * gathered
+    steady = step * streams * widths.hidden + max(kept * experts, index_workspace_bytes(setup, tokens))
     passing = max(step * widths.inner, (1 - kept) * experts)
     return steady + max(sampler, passing) + tower_activation_bytes(setup, stage)
 
 
-def index_workspace_bytes(setup: Setup) -> float:
-    """Return the buffer in which a sparse indexer gathers the keys of prefills [bytes].
+def index_workspace_bytes(setup: Setup, tokens: int) -> float:
+    """Return the buffers of a sparse indexer, which share memory with the experts' buffers [bytes].
 
-    It holds `index_gather_contexts` contexts, and shares its memory with the experts' buffers.
+    It gathers the keys of `index_gather_contexts` contexts for prefills; kernels that cannot do it in pieces
+    also hold `index_logit_copies` FP32 logits for each pair of a token of the step and a key.
     """
-    keys = [
-        cache.entry_bytes(setup.kv_dtype)
-        for cache in setup.caches()
-        if isinstance(cache, TokenCache) and cache.kind == "index" and cache.stride == 1
-    ]
-    return setup.number("index_gather_contexts") * setup.context * max(keys, default=0.0)
+    index = [cache for cache in setup.caches() if isinstance(cache, TokenCache) and cache.kind == "index"]
+    keys = max((cache.entry_bytes(setup.kv_dtype) for cache in index if cache.stride == 1), default=0.0)
+    entries = max((setup.context // cache.stride for cache in index), default=0)
+    gathered = setup.number("index_gather_contexts") * setup.context * keys
+    return gathered + setup.number("index_logit_copies") * 4.0 * tokens * entries
 
 
 def tower_activation_bytes(setup: Setup, stage: int) -> float:
@@ -104,8 +105,8 @@ def graph_bytes(setup: Setup, stage: int) -> float:
         return 0.0
     stages = setup.stages[stage]
     layers = setup.architecture.layers[stages.start : stages.stop]
-    if setup.draft and stage == len(setup.stages) - 1:
-        layers = layers + setup.architecture.draft
+    if stage == len(setup.stages) - 1:
+        layers = layers + setup.draft_layers
     times = Counter(map(id, layers))
     kernels = sum(times[key] * matrices(layer) for key, layer in {id(layer): layer for layer in layers}.items())
     return setup.number("graph_bytes_per_matrix") * kernels

@@ -50,6 +50,8 @@ class Setup:
         Layers of each pipeline stage.
     weights : list of Counter
         Weights of each stage by group [bytes].
+    draft_layers : tuple of Layer
+        Layers of a draft that are loaded too: the checkpoint's own, or another model's.
     assumptions, warnings : list
         What was filled in, and what the user should know.
     """
@@ -68,6 +70,7 @@ class Setup:
     concurrency: int
     stages: list[range]
     weights: list[Counter[str]]
+    draft_layers: tuple[Layer, ...] = ()
     assumptions: list[Assumption] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _caches: dict[int | None, Counter[Cache]] = field(default_factory=dict)
@@ -113,11 +116,6 @@ class Setup:
             self.assumptions.append(Assumption(name, value, unit, provenance))
 
     @property
-    def draft(self) -> bool:
-        """Return whether the checkpoint's own draft layers are loaded."""
-        return self.deployment.speculative_tokens > 0 and self.deployment.draft_model is None
-
-    @property
     def vendor(self) -> str:
         """Return the accelerator's vendor in lower case."""
         return self.gpu.vendor.lower()
@@ -138,10 +136,14 @@ class Setup:
             layers = self.architecture.layers
             if stage is not None:
                 layers = layers[self.stages[stage].start : self.stages[stage].stop]
-            if self.draft and (stage is None or stage == len(self.stages) - 1):
-                layers = layers + self.architecture.draft
+            if stage is None or stage == len(self.stages) - 1:
+                layers = layers + self.draft_layers
             self._caches[stage] = _count_caches(layers)
         return self._caches[stage]
+
+    def forget_caches(self) -> None:
+        """Count the caches anew, after layers were added."""
+        self._caches.clear()
 
     def has_states(self) -> bool:
         """Return whether the model keeps recurrent states."""
@@ -272,6 +274,9 @@ def prepare(
     )
     _lengths(setup, workload)
     _version(setup, text)
+    own_draft = deployment.speculative_tokens > 0 and deployment.draft_model is None
+    if own_draft:
+        setup.draft_layers = architecture.draft
     setup.kv_dtype = _kv_dtype(setup)
     setup.weights = stage_weights(
         architecture,
@@ -279,12 +284,25 @@ def prepare(
         deployment.sharding,
         stages,
         tiles=Tiles(_tiles(setup, "expert_tile"), _tiles(setup, "expert_stream_tile")),
-        draft=setup.draft,
+        draft=own_draft,
         towers=not deployment.text_only,
         plain_layers=excepted_layers(model, deployment.weight_dtype),
     )
     _leave_on_host(setup)
+    if deployment.draft_model is not None:
+        _load_draft(setup, catalogue.model(deployment.draft_model))
     return setup
+
+
+def _load_draft(setup: Setup, model: Model) -> None:
+    """Add a separate draft model to the last stage: its weights, and the caches of its layers."""
+    architecture = architecture_of(_Same(model))
+    scheme = weight_scheme(model, architecture)
+    whole = [range(len(architecture.layers))]
+    groups = stage_weights(architecture, scheme, setup.deployment.sharding, whole, tiles=Tiles(), towers=False)[0]
+    setup.weights[-1].update({f"draft_{group}": size for group, size in groups.items()})
+    setup.draft_layers = architecture.layers
+    setup.forget_caches()
 
 
 def _leave_on_host(setup: Setup) -> None:

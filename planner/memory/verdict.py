@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.architecture.caches import StateCache
 from planner.memory.records import Pool, StageMemory
 from planner.memory.setup import Setup
+from planner.scenario import Deployment
 from planner.units import format_bytes
 
 
@@ -37,8 +38,13 @@ class Verdict:
     uncertainty_bytes: float
 
 
-def judge(setup: Setup, stages: Sequence[StageMemory], pool: Pool, needed_bytes: Sequence[float]) -> Verdict:
+def judge(
+    setup: Setup, stages: Sequence[StageMemory], pool: Pool, needed_bytes: float, tuned: Deployment | None
+) -> Verdict:
     """Return the verdict on one deployment.
+
+    It is tight where the margin is within the uncertainty of the overheads, and where it only fits with the
+    engine's options turned.
 
     Parameters
     ----------
@@ -48,26 +54,33 @@ def judge(setup: Setup, stages: Sequence[StageMemory], pool: Pool, needed_bytes:
         Memory of each stage.
     pool : Pool
         The KV pool.
-    needed_bytes : sequence of float
-        What the pool of each stage must hold: one request of the longest context, and the requests asked for.
+    needed_bytes : float
+        What the pool must hold: one request of the longest context, or the requests asked for.
+    tuned : Deployment or None
+        The same with other options, with which it fits although as asked it does not.
 
     Returns
     -------
     Verdict
     """
-    margins = [stage.available_bytes - need for stage, need in zip(stages, needed_bytes, strict=True)]
-    margin = min(margins)
-    stage = stages[margins.index(margin)]
+    stage = min(stages, key=lambda each: each.available_bytes)
+    margin = stage.available_bytes - needed_bytes
     uncertainty = _uncertainty(setup, stage)
     fits = pool.max_context >= setup.context and pool.max_concurrency >= setup.concurrency
     limit, remedies = _limit(setup, stage, pool)
+    if fits and margin > uncertainty:
+        return Verdict(True, "fits", limit, (), margin, uncertainty)
     if fits:
-        word = "fits" if margin > uncertainty else "tight"
-    else:
-        word = "tight" if stage.available_bytes > 0 and margin > -uncertainty else "does not fit"
-    if word == "tight" and fits:
-        remedies = (f"only {format_bytes(max(margin, 0))} are left over what was asked", *remedies)
-    return Verdict(fits, word, limit, remedies if word != "fits" else (), margin, uncertainty)
+        left = f"only {format_bytes(max(margin, 0))} are left, and overheads differ by {format_bytes(uncertainty)}"
+        return Verdict(True, "tight", limit, (left, *remedies), margin, uncertainty)
+    if tuned is not None:
+        how = (
+            f"it fits with a memory fraction of {tuned.memory_fraction:g} and a batch of "
+            f"{tuned.max_num_batched_tokens:,} tokens"
+        )
+        return Verdict(False, "tight", limit, (how, *remedies), margin, uncertainty)
+    close = stage.available_bytes > 0 and margin > -uncertainty
+    return Verdict(False, "tight" if close else "does not fit", limit, remedies, margin, uncertainty)
 
 
 def _uncertainty(setup: Setup, stage: StageMemory) -> float:
