@@ -41,6 +41,9 @@ VLLM_FIRST_SEEN: tuple[tuple[str, str], ...] = (
 CONSUMED_WORDING = "0.26.0"
 """First vLLM release that prints "consumed memory (weights + non-torch)" as one figure."""
 
+LAST_OLD_CORE = "0.9.0"
+"""A vLLM release in which the old core (V0) could still be asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineVersion:
@@ -77,15 +80,17 @@ def engine_of(log: StartupLog) -> EngineVersion | None:
     if family is None:
         return None
     stated = stated_version(log.engine_version)
+    core = "+v0" if re.search(r"\bV0\b", log.engine_version) else ""
     if stated:
-        core = "+v0" if re.search(r"\bV0\b", log.engine_version) else ""
         return EngineVersion(f"{family}=={stated}{core}", family)
     if family != "vllm":
         return EngineVersion(family, family)
     version, why = _dated_version(log)
+    if version is None and core:
+        version, why = LAST_OLD_CORE, "the name of its old core"
     if version is None:
         return EngineVersion(family, family, "version not stated: the newest is assumed")
-    return EngineVersion(f"vllm=={version}", family, f"version not stated: {version} by {why}")
+    return EngineVersion(f"vllm=={version}{core}", family, f"version not stated: {version} by {why}")
 
 
 def stated_version(text: str) -> str | None:

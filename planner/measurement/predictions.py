@@ -19,17 +19,7 @@ NOMINAL_POOL_BYTES = 40 * GIB
 REFUSED = "refused by planner"
 """Reason of rows whose set-up planner holds to be impossible."""
 
-OUTCOMES = {
-    "fits": True,
-    "fits_barely": True,
-    "oom": False,
-    "no_kv_memory": False,
-    "kv_too_small": False,
-    "max_num_seqs_over_blocks": False,
-    "free_memory_too_low": False,
-}
-"""Whether the engine came up. An out-of-memory under load (`runtime_oom`) is neither: it came up and then did
-not last; nor is `weights only`, where something else than memory ended the start-up."""
+_REFUSALS = re.compile(r"\boom\b|no_kv|too_small|too_low|over_blocks")
 
 QUANTITIES = {
     "weights_gib": "weights of a rank",
@@ -125,13 +115,9 @@ def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
         failure = error
         remarks.append(_shown(error))
     else:
-        came_up = OUTCOMES.get(log.outcome)
-        if came_up is None:
-            remarks.append(f"outcome {log.outcome or 'not stated'!r} is neither a yes nor a no")
-        elif setup.gpu is not None:
-            verdict = (came_up, predicted_start(log, fit))
+        verdict = _verdict(log, setup, fit, remarks)
         pairs.update(_from_setup(log, printed, setup, fit, remarks))
-    available = logged_pool_bytes(log, setup.engine)
+    available = logged_pool_bytes(log, setup.engine) if setup.kv_known else None
     if available is not None and setup.deployment.pp > 1:
         # Tokens are those of the tightest stage, and nothing says that the logged memory is of the same.
         remarks.append("nothing from the logged pool: it is of an unnamed pipeline stage")
@@ -156,7 +142,8 @@ def _fit(log: StartupLog, setup: Setup, catalogue: Catalogue) -> MemoryFit:
     # llama.cpp sizes its caches by the context alone, so an accelerator is not needed for them.
     gpu = setup.gpu or (nominal_gpu(log) if setup.engine == "llama.cpp" else None)
     if gpu is None:
-        raise NotPredictable("accelerator not stated", f"gpu {log.gpu!r} and no total_gpu_gib")
+        what = f"gpu {log.gpu!r} {log.gpu_mem} is no single one, and total_gpu_gib is empty"
+        raise NotPredictable("accelerator not stated", what)
     if not setup.weights_known:
         what = f"model {log.model!r}, weight_quant {log.weight_quant!r}"
         raise NotPredictable("weight format not stated", what)
@@ -194,6 +181,35 @@ def _pool(log: StartupLog, setup: Setup, catalogue: Catalogue, available_bytes: 
         catalogue=catalogue,
         available_bytes=available_bytes,
     )
+
+
+def came_up(outcome: str) -> bool | None:
+    """Return whether a log says that the engine came up.
+
+    Parameters
+    ----------
+    outcome : str
+        As in the column `outcome`.
+
+    Returns
+    -------
+    bool or None
+        None for an out-of-memory under load (``runtime_oom``), where it came up and did not last, for
+        ``weights only``, where something else than memory ended the start-up, and for anything unknown.
+    """
+    if outcome.startswith("fits"):
+        return True
+    return False if _REFUSALS.search(outcome) else None
+
+
+def _verdict(log: StartupLog, setup: Setup, fit: MemoryFit, remarks: list[str]) -> tuple[bool, bool] | None:
+    """Return whether the engine came up and whether that was predicted, where both can be said."""
+    started = came_up(log.outcome)
+    if started is None:
+        remarks.append(f"outcome {log.outcome or 'not stated'!r} is neither a yes nor a no")
+    if started is None or setup.gpu is None or not setup.kv_known:
+        return None
+    return started, predicted_start(log, fit)
 
 
 def predicted_start(log: StartupLog, fit: MemoryFit) -> bool:
@@ -250,6 +266,11 @@ def _from_setup(
         yield from _pair("weights_gib", log.weights_gib, _weights_bytes(log, setup, fit) / GIB)
     elif log.consumed_gib is not None:
         yield from _pair("consumed_gib", log.consumed_gib, (rank.weights_bytes + rank.non_torch_bytes) / GIB)
+    if not setup.kv_known:
+        remarks.append(
+            f"only weights: {setup.engine} has no KV dtype {log.kv_cache_dtype!r} that planner knows"
+        )
+        return
     if setup.engine == "llama.cpp":
         if log.kv_size_mib is not None:
             caches = log.kv_size_mib + (log.kv_swa_size_mib or 0.0) + (log.recurrent_mib or 0.0)

@@ -21,10 +21,22 @@ from planner.measurement.names import (
 )
 from planner.measurement.startup_logs import StartupLog
 from planner.scenario import Deployment, Workload
+from planner.scenario.legal import KV_DTYPES
 from planner.scenario.schemes import native_formats, weight_scheme
 from planner.units import Dimension
 
 GIB = 2.0**30
+
+KV_DTYPE_NAMES = {
+    "": "auto",
+    "none": "auto",
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "fp16": "f16",
+    "float32": "f32",
+    "fp32": "f32",
+}
+"""Names of KV dtypes that planner spells otherwise."""
 
 
 class NotPredictable(Exception):
@@ -61,6 +73,8 @@ class Setup:
         The engine's family, such as ``vllm``.
     weights_known : bool
         Whether the log says in which format the weights are.
+    kv_known : bool
+        Whether planner knows the stated KV dtype; where not, the deployment has the engine's own.
     assumptions : tuple of str
         What was read into the log.
     """
@@ -71,6 +85,7 @@ class Setup:
     workload: Workload
     engine: str
     weights_known: bool
+    kv_known: bool
     assumptions: tuple[str, ...]
 
 
@@ -123,11 +138,13 @@ def setup_of(log: StartupLog, catalogue: Catalogue) -> Setup:
     if note:
         notes.append(note)
     sizes = _sizes(log, engine.family)
+    kv_dtype = KV_DTYPE_NAMES.get(log.kv_cache_dtype.lower(), log.kv_cache_dtype.lower())
+    kv_known = kv_dtype in KV_DTYPES.get(engine.family, ())
     try:
         deployment = Deployment(
             **sizes,
             weight_dtype=quantisation,
-            kv_dtype=log.kv_cache_dtype.lower() or "auto",
+            kv_dtype=kv_dtype if kv_known else "auto",
             engine=engine.name,
             memory_fraction=log.mem_fraction,
             max_num_batched_tokens=log.max_num_batched_tokens,
@@ -140,7 +157,7 @@ def setup_of(log: StartupLog, catalogue: Catalogue) -> Setup:
         workload = _workload(log, engine.family)
     except InvalidInput as error:
         raise NotPredictable("sizes out of range", str(error)) from None
-    return Setup(model, gpu, deployment, workload, engine.family, weights_known, tuple(notes))
+    return Setup(model, gpu, deployment, workload, engine.family, weights_known, kv_known, tuple(notes))
 
 
 def _workload(log: StartupLog, engine: str) -> Workload:

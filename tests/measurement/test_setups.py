@@ -104,6 +104,9 @@ def test_loose_versions(text: str, version: str | None) -> None:
         ({"engine_version": "", "date": "2026-07", "consumed_gib": "5"}, "vllm==0.26.0"),
         ({"engine_version": "", "consumed_gib": "5"}, "vllm==0.26.0"),
         ({"engine_version": "", "date": ""}, "vllm"),
+        ({"engine_version": "V0", "date": ""}, "vllm==0.9.0+v0"),
+        ({"engine_version": "V0", "date": "2025-02"}, "vllm==0.7.2+v0"),
+        ({"engine_version": "2026 build", "date": "2026-04-17"}, "vllm==0.19.0"),
         ({"engine": "SGLang", "engine_version": "0.5.12"}, "sglang==0.5.12"),
         ({"engine": "TensorRT-LLM", "engine_version": ""}, "tensorrt-llm"),
     ],
@@ -194,6 +197,15 @@ def test_a_gguf_type_has_its_usual_size_where_the_catalogue_lists_none(catalogue
         log(engine="llama.cpp", model="meta-llama/Meta-Llama-3-8B", weight_quant="Q4_K_M"), catalogue
     )
     assert own.model == catalogue.model("llama-3-8b")
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "known"),
+    [("", "auto", True), ("fp16", "f16", True), ("fp8_e5m2", "fp8_e5m2", True), ("tq4", "auto", False)],
+)
+def test_kv_dtypes(catalogue: Catalogue, text: str, dtype: str, known: bool) -> None:
+    made = setup_of(log(kv_cache_dtype=text), catalogue)
+    assert (made.deployment.kv_dtype, made.kv_known) == (dtype, known)
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,12 @@ def test_without_an_accelerator_only_the_logged_pool_is_checked(tmp_path: Path, 
     assert made.verdict is None
 
 
+def test_only_weights_are_checked_where_the_kv_dtype_is_unknown(tmp_path: Path, catalogue: Catalogue) -> None:
+    made = validated(tmp_path, catalogue, {**LLAMA, "kv_cache_dtype": "tq4"}).predictions[0]
+    assert set(made.pairs) == {"weights_gib"}
+    assert made.verdict is None
+
+
 @pytest.mark.parametrize(
     ("outcome", "verdict"),
     [
@@ -173,6 +179,9 @@ def test_without_an_accelerator_only_the_logged_pool_is_checked(tmp_path: Path, 
         ("fits_barely", (True, True)),
         ("oom", (False, True)),
         ("kv_too_small", (False, True)),
+        ("no_kv_memory", (False, True)),
+        ("free_memory_too_low", (False, True)),
+        ("max_num_seqs_over_blocks", (False, True)),
         ("runtime_oom", None),
         ("weights only", None),
         ("", None),
