@@ -117,10 +117,10 @@ def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
     else:
         verdict = _verdict(log, setup, fit, remarks)
         pairs.update(_from_setup(log, printed, setup, fit, remarks))
-    available = logged_pool_bytes(log, setup.engine) if setup.kv_known else None
-    if available is not None and setup.deployment.pp > 1:
-        # Tokens are those of the tightest stage, and nothing says that the logged memory is of the same.
-        remarks.append("nothing from the logged pool: it is of an unnamed pipeline stage")
+    available = logged_pool_bytes(log, setup.engine)
+    obstacle = _whose_pool(log, setup)
+    if available is not None and obstacle:
+        remarks.append(f"nothing from the logged pool: {obstacle}")
     elif available is not None:
         try:
             pool = _pool(log, setup, catalogue, available)
@@ -244,8 +244,8 @@ def logged_pool_bytes(log: StartupLog, engine: str) -> float | None:
     Returns
     -------
     float or None
-        None where it is not stated, is not above 0, or follows from the context alone (llama.cpp). Where two
-        pools share it (SGLang with sliding windows), K and V sizes are those of one of them.
+        None where it is not stated, is not above 0, or follows from the context alone (llama.cpp). SGLang's
+        pool is its KV and its states; beside a pool of windows, K and V sizes are of one of the two.
     """
     if engine == "llama.cpp":
         return None
@@ -254,7 +254,20 @@ def logged_pool_bytes(log: StartupLog, engine: str) -> float | None:
         stated = log.kv_size_gb
         if stated is None and None not in (log.k_size_gb, log.v_size_gb) and log.kv_swa_tokens is None:
             stated = (log.k_size_gb or 0.0) + (log.v_size_gb or 0.0)
+        stated = None if stated is None else stated + (log.mamba_gb or 0.0)
     return stated * GIB if stated is not None and stated > 0 else None
+
+
+def _whose_pool(log: StartupLog, setup: Setup) -> str | None:
+    """Return why nothing follows from the logged pool, or None when something does."""
+    if not setup.kv_known:
+        return "KV dtype not known"
+    if setup.deployment.pp > 1:
+        # Tokens are those of the tightest stage, and nothing says that the logged memory is of the same.
+        return "it is of an unnamed pipeline stage"
+    if log.mamba_gb is not None:
+        return "how it was divided between tokens and states was chosen at the start"
+    return None
 
 
 def _from_setup(

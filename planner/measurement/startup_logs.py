@@ -66,6 +66,7 @@ class StartupLog:
     kv_swa_tokens: int | None = None
     kv_swa_size_mib: float | None = None
     recurrent_mib: float | None = None
+    mamba_gb: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
