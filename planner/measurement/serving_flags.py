@@ -32,7 +32,7 @@ class ServingFlag(Flag):
     MEAN_ONLY = auto()
     """TTFT and TPOT are means; no median was published."""
     ODD_CONCURRENCY = auto()
-    """Output rate / (concurrency x tok/s/user) is below 0.3 or above 1.35: queueing, or a wrong concurrency."""
+    """Output rate / (concurrency x tok/s/user) is below 0.3 or above 1.35: queueing, or another load."""
     PREFILL_ONLY = auto()
     """Rates are input tokens of the prefill part alone."""
     DECODE_ONLY = auto()
@@ -68,6 +68,8 @@ class ServingFlag(Flag):
     FASTER_THAN_LIGHT = auto()
     """The rate is above what peak and bandwidth allow."""
 
+    NONE = 0
+    """A figure of a service with fresh prompts at a concurrency."""
     ONE_PHASE = PREFILL_ONLY | DECODE_ONLY
     """Rates of one phase alone."""
     NOT_A_SERVICE = PREFILL_ONLY | DECODE_ONLY | STATIC_BATCH | CACHED_INPUT | OFFLINE | REPEATED

@@ -1,4 +1,4 @@
-"""How the GPUs of a measured serving point are divided: one group of equal copies, or a pool for each phase."""
+"""How the GPUs of a measured serving point are divided: equal copies, or a pool for each phase."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.measurement.serving_points import ServingPoint
 _POOL = re.compile(
     r"\b(prefill|decode) (\w+)x\(tp(?P<tp>\d+),(?:adp(?P<adp>\d+),)?ep(?P<ep>\d+)(?:,dpa=(?P<dpa>\w+))?\)"
 )
-"""Such as `prefill 2x(tp4,ep4,dpa=True)` or `decode 4x(tp8,adp1,ep8)`; "None" where the count is not known."""
+"""Such as `prefill 2x(tp4,ep4,dpa=True)` or `decode 4x(tp8,adp1,ep8)`; "None" for an unknown count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,10 @@ def layout_of(point: ServingPoint) -> Layout:
     if not point.disagg:
         return Layout(_aggregated(point))
     workers = {found[1]: found for found in _POOL.finditer(point.notes or "")}
+    prefill_tp = None if "prefill" in (point.notes or "") else point.tp  # else it is said there
     return Layout(
         decode=_pool(point, workers.get("decode"), point.decode_gpus, point.tp, point.ep, point.dp),
-        prefill=_pool(point, workers.get("prefill"), point.prefill_gpus, None, None, None),
+        prefill=_pool(point, workers.get("prefill"), point.prefill_gpus, prefill_tp, None, None),
     )
 
 

@@ -73,7 +73,7 @@ class ServingPoint:
     notes: str | None
     ttft_ms_mean: float | None
     tpot_ms_mean: float | None
-    flags: ServingFlag = ServingFlag(0)
+    flags: ServingFlag = ServingFlag.NONE
     where: str = ""
 
     @property
@@ -175,7 +175,7 @@ def serving_table(path: str | os.PathLike[str]) -> CsvTable:
         )
     if not set(MEASURED) & set(table.columns):
         raise InvalidInput(
-            f"{table.file}:1: no measured quantity; at least one of the columns {', '.join(MEASURED)} is needed"
+            f"{table.file}:1: no measured quantity; one of these columns is needed: {', '.join(MEASURED)}"
         )
     return table
 
@@ -199,7 +199,7 @@ def ignored_columns(table: CsvTable) -> dict[str, str | None]:
 
 
 def parse_points(
-    table: CsvTable, rows: Iterable[CsvRow], source_flags: ServingFlag = ServingFlag(0)
+    table: CsvTable, rows: Iterable[CsvRow], source_flags: ServingFlag = ServingFlag.NONE
 ) -> Iterable[ServingPoint | UnreadablePoint]:
     """Turn rows of text into points.
 

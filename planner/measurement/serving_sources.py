@@ -82,7 +82,9 @@ def source_families() -> dict[str, SourceFamily]:
             licence=entry["licence"],
             attribution=entry["attribution"],
             statistic=entry["statistic"],
-            flags=reduce(or_, (ServingFlag[flag.upper()] for flag in entry.get("flags", ())), ServingFlag(0)),
+            flags=reduce(
+                or_, (ServingFlag[flag.upper()] for flag in entry.get("flags", ())), ServingFlag.NONE
+            ),
             cautions=tuple(entry["cautions"]),
         )
         for name, entry in yaml.load(text, Loader=loader).items()
@@ -92,6 +94,6 @@ def source_families() -> dict[str, SourceFamily]:
 def family_flags(file: Path) -> ServingFlag:
     """Return what holds of every point of a file: nothing, where it is not a shipped one."""
     if file.parent != serving_directory():
-        return ServingFlag(0)
+        return ServingFlag.NONE
     family = source_families().get(file.stem)
-    return family.flags if family else ServingFlag(0)
+    return family.flags if family else ServingFlag.NONE
