@@ -30,8 +30,8 @@ def parse_version(text: str | None) -> Version | None:
     Parameters
     ----------
     text : str or None
-        Such as ``0.20.2rc1.dev249`` or ``0.9.2 (V0)``. Development builds that call themselves ``0.1.dev`` have
-        no usable number.
+        Such as ``0.20.2rc1.dev249`` or ``0.9.2 (V0)``. Development builds that call themselves ``0.1.dev``
+        have no usable number.
 
     Returns
     -------

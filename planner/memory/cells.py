@@ -1,4 +1,4 @@
-"""Caches as plain bytes per token, for engines that keep one cell for each token: SGLang, TensorRT-LLM, llama.cpp."""
+"""Caches as bytes per token, for engines with a cell for each token: SGLang, TensorRT-LLM, llama.cpp."""
 
 from __future__ import annotations
 

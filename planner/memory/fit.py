@@ -16,6 +16,9 @@ from planner.scenario.legal import check_legal
 TUNED_FRACTION = 0.95
 """The largest memory fraction that public start-ups use on a GPU of their own."""
 
+ASSUMED_FIELDS = ("memory_fraction", "max_num_batched_tokens", "max_num_seqs", "prefix_caching")
+"""Fields of a deployment that an engine fills in."""
+
 TUNED_BATCH = 1024
 """A batch at which activations are small; prefills slow down below it."""
 
@@ -95,7 +98,7 @@ def fit_memory(
     return MemoryFit(
         model=model.id,
         gpu=gpu.id,
-        deployment=deployment,
+        deployment=_resolved(setup),
         context=setup.context,
         concurrency=setup.concurrency,
         request_tokens=setup.request_tokens,
@@ -110,7 +113,7 @@ def fit_memory(
         margin_bytes=verdict.margin_bytes,
         uncertainty_bytes=verdict.uncertainty_bytes,
         safe_max_num_seqs=pool.slots,
-        warnings=tuple([*setup.warnings, *replication_warnings(setup), *_slot_warnings(setup, pool)]),
+        warnings=(*setup.warnings, *replication_warnings(setup), *_slot_warnings(setup, pool)),
         assumptions=tuple(setup.assumptions),
     )
 
@@ -134,6 +137,13 @@ def _measure(setup: Setup) -> Measure:
     pool = rule.pool(setup, [stage.available_bytes for stage in stages])
     asked = -(-setup.concurrency // setup.deployment.dp) * rule.request_bytes(setup, setup.request_tokens)
     return Measure(stages, pool, max(rule.request_bytes(setup, setup.context), asked))
+
+
+def _resolved(setup: Setup) -> Deployment:
+    """Return the deployment with the engine's defaults in place of what was not given."""
+    open_fields = {name for name in ASSUMED_FIELDS if getattr(setup.deployment, name) is None}
+    found = {item.name: item.value for item in setup.assumptions if item.name in open_fields}
+    return setup.deployment.model_copy(update={**found, "kv_dtype": setup.kv_dtype})
 
 
 def _tuned(setup: Setup, workload: Workload, catalogue: Catalogue) -> Deployment | None:
@@ -171,6 +181,6 @@ def _slot_warnings(setup: Setup, pool: Pool) -> list[str]:
     if asked <= pool.slots or setup.deployment.enforce_eager:
         return []
     return [
-        f"max_num_seqs {asked:,} exceeds the {pool.slots:,} blocks of the pool: with full graphs a model with recurrent "
-        f"states does not start; set max_num_seqs to {pool.slots:,} or less"
+        f"max_num_seqs {asked:,} exceeds the {pool.slots:,} blocks of the pool: with full graphs a model "
+        f"with recurrent states does not start; set max_num_seqs to {pool.slots:,} or less"
     ]

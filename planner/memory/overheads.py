@@ -1,8 +1,8 @@
 """What an engine needs beside weights and KV: activations, graphs, communication buffers.
 
-The forms are physical and their few parameters stand in `data/stacks.yaml`, by engine version and vendor. A
-profile step runs `max_num_batched_tokens` tokens and samples for `max_num_seqs` requests: its peak is the wider of
-the two, over buffers that live throughout (residual streams, the experts' workspace).
+The forms are physical and their few parameters stand in `data/stacks.yaml`, by engine version and vendor.
+A profile step runs `max_num_batched_tokens` tokens and samples for `max_num_seqs` requests: its peak is the
+wider of the two, over buffers that live throughout (residual streams, the experts' workspace).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WIDE = "f32"
 def batch_tokens(setup: Setup) -> int:
     """Return the tokens of the profile step.
 
-    Without chunked prefill (vLLM's V0, up to the context from which it turned it on) it is the longest request.
+    Without chunked prefill (vLLM's V0, up to some context) it is the longest request.
     """
     deployment = setup.deployment
     batch = int(setup.assume("max_num_batched_tokens", deployment.max_num_batched_tokens))
@@ -35,8 +35,8 @@ def batch_tokens(setup: Setup) -> int:
 def activation_bytes(setup: Setup, stage: int) -> float:
     """Return the peak of the profile step on one rank of a stage [bytes].
 
-    ``2 * tokens * (streams * hidden + experts) + max(sampler * sequences * vocabulary, 2 * tokens * inner)``; only
-    the last stage samples.
+    ``2 * tokens * (streams * hidden + experts) + max(sampler * sequences * vocabulary, 2 * tokens * inner)``;
+    only the last stage samples.
 
     Parameters
     ----------
@@ -108,7 +108,8 @@ def graph_bytes(setup: Setup, stage: int) -> float:
     if stage == len(setup.stages) - 1:
         layers = layers + setup.draft_layers
     times = Counter(map(id, layers))
-    kernels = sum(times[key] * matrices(layer) for key, layer in {id(layer): layer for layer in layers}.items())
+    distinct = {id(layer): layer for layer in layers}
+    kernels = sum(times[key] * matrices(layer) for key, layer in distinct.items())
     return setup.number("graph_bytes_per_matrix") * kernels
 
 
@@ -118,7 +119,7 @@ def matrices(layer: Layer) -> int:
 
 
 def non_torch_bytes(setup: Setup) -> float:
-    """Return what a rank holds outside the framework's allocator: context and communication buffers [bytes]."""
+    """Return what a rank holds outside the framework's allocator: context and buffers [bytes]."""
     held = setup.number("context_bytes")
     sharding: Sharding = setup.deployment.sharding
     if sharding.tp * sharding.dp > 1:

@@ -1,7 +1,8 @@
 """vLLM's packed layout of compressed attention (DeepSeek-V4): pages of several sizes in one block.
 
-Compressed entries, index keys, windows and the compressors' sums have pages of few sizes; a block holds one page
-for each of a number of slots, and layers of different groups share a slot (vLLM's `_get_kv_cache_config_packed`).
+Compressed entries, index keys, windows and the compressors' sums have pages of few sizes; a block holds one
+page for each of a number of slots, and layers of different groups share a slot (vLLM's
+`_get_kv_cache_config_packed`).
 """
 
 from __future__ import annotations

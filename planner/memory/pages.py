@@ -1,8 +1,8 @@
 """vLLM's pages: what one block of each kind of layer takes, and how layers are grouped to share a pool.
 
 A block holds `tokens` tokens of one layer. Layers that keep everything form one group. Where a model mixes
-kinds, pages are made equally large, the layers of each kind are cut into groups of equal size, and every group
-takes its own blocks of one shared pool (vLLM's `kv_cache_utils`; the paper of Jenga, arXiv 2503.18292).
+kinds, pages are made equally large, the layers of each kind are cut into groups of equal size, and every
+group takes its own blocks of one shared pool (vLLM's `kv_cache_utils`; the paper of Jenga, arXiv 2503.18292).
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _grouped(pages: Counter[Page], everywhere: Counter[Page], block: int, rules:
 
 
 def unify(page: Page, largest: int) -> Page:
-    """Return a page made as large as the largest: by more tokens where that divides evenly, else by padding."""
+    """Return a page as large as the largest: with more tokens where that divides evenly, else padded."""
     if page.kind != "state" and page.bytes and largest % page.bytes == 0:
         return replace(page, tokens=page.tokens * (largest // page.bytes), bytes=largest)
     return replace(page, bytes=largest)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
 
-from planner.architecture import Architecture, build_architecture
+from planner.architecture import Architecture
 from planner.architecture.caches import Cache, StateCache, TokenCache
 from planner.architecture.formats import CACHE_BYTES
 from planner.architecture.model import Layer
@@ -15,6 +14,7 @@ from planner.architecture.quantisation import WeightScheme
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.stacks import Setting, Stack, Version, parse_version
 from planner.errors import InvalidInput
+from planner.memory.built import SameModel, architecture_of, count_caches
 from planner.memory.records import Assumption
 from planner.memory.weights import Tiles, split_layers, stage_weights
 from planner.scenario import Deployment, Workload
@@ -138,7 +138,7 @@ class Setup:
                 layers = layers[self.stages[stage].start : self.stages[stage].stop]
             if stage is None or stage == len(self.stages) - 1:
                 layers = layers + self.draft_layers
-            self._caches[stage] = _count_caches(layers)
+            self._caches[stage] = count_caches(layers)
         return self._caches[stage]
 
     def forget_caches(self) -> None:
@@ -169,38 +169,6 @@ class Setup:
     def has_latents(self) -> bool:
         """Return whether each tensor-parallel rank holds the whole cache of some layers."""
         return any(isinstance(cache, TokenCache) and cache.replicated for cache in self.caches())
-
-
-class _Same:
-    """A key for a record that holds a mapping, and so has no hash: the very same record is equal."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def __hash__(self) -> int:
-        return id(self.model)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.model is self.model
-
-
-@lru_cache(maxsize=256)
-def architecture_of(key: _Same) -> Architecture:
-    """Return the blocks of a model, built once; equal layers become one object, so that each is counted once."""
-    built = build_architecture(key.model.config, key.model.id)
-    known: dict[Layer, Layer] = {}
-    layers = tuple(known.setdefault(layer, layer) for layer in built.layers)
-    return replace(built, layers=layers, draft=tuple(known.setdefault(layer, layer) for layer in built.draft))
-
-
-def _count_caches(layers: tuple[Layer, ...]) -> Counter[Cache]:
-    """Return the caches of layers with how many keep each; layers are told apart by identity, which is quick."""
-    times = Counter(map(id, layers))
-    found: Counter[Cache] = Counter()
-    for layer in {id(layer): layer for layer in layers}.values():
-        for cache in layer.caches():
-            found[cache] += times[id(layer)]
-    return found
 
 
 def engine_name(engine: str) -> tuple[str, str | None]:
@@ -253,7 +221,7 @@ def prepare(
         raise InvalidInput(
             f"engine {deployment.engine!r}: {text!r} is no version; write it like {name}==0.20.2"
         )
-    architecture = architecture_of(_Same(model))
+    architecture = architecture_of(SameModel(model))
     scheme = weight_scheme(model, architecture, deployment.weight_dtype)
     stages = split_layers(len(architecture.layers), deployment.pp, deployment.pipeline_layers)
     setup = Setup(
@@ -296,10 +264,11 @@ def prepare(
 
 def _load_draft(setup: Setup, model: Model) -> None:
     """Add a separate draft model to the last stage: its weights, and the caches of its layers."""
-    architecture = architecture_of(_Same(model))
+    architecture = architecture_of(SameModel(model))
     scheme = weight_scheme(model, architecture)
     whole = [range(len(architecture.layers))]
-    groups = stage_weights(architecture, scheme, setup.deployment.sharding, whole, tiles=Tiles(), towers=False)[0]
+    sharding = setup.deployment.sharding
+    groups = stage_weights(architecture, scheme, sharding, whole, tiles=Tiles(), towers=False)[0]
     setup.weights[-1].update({f"draft_{group}": size for group, size in groups.items()})
     setup.draft_layers = architecture.layers
     setup.forget_caches()

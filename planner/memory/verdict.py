@@ -11,6 +11,9 @@ from planner.memory.setup import Setup
 from planner.scenario import Deployment
 from planner.units import format_bytes
 
+REPLICATED_BY_DP = ("attention", "linear_attention", "dense_mlp", "shared_experts", "embed", "lm_head")
+"""Weight groups that tensor parallelism divides and DP attention keeps whole on each GPU."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -71,7 +74,8 @@ def judge(
     if fits and margin > uncertainty:
         return Verdict(True, "fits", limit, (), margin, uncertainty)
     if fits:
-        left = f"only {format_bytes(max(margin, 0))} are left, and overheads differ by {format_bytes(uncertainty)}"
+        spare, spread = format_bytes(max(margin, 0)), format_bytes(uncertainty)
+        left = f"only {spare} are left, and overheads differ by {spread}"
         return Verdict(True, "tight", limit, (left, *remedies), margin, uncertainty)
     if tuned is not None:
         how = (
@@ -101,8 +105,8 @@ def _limit(setup: Setup, stage: StageMemory, pool: Pool) -> tuple[str, tuple[str
         )
     if stage.available_bytes <= 0:
         return (
-            f"no memory for KV: weights of {format_bytes(stage.weights_bytes)} and {format_bytes(overheads)} of "
-            f"activations, graphs and buffers{where} exceed {format_bytes(stage.budget_bytes)}",
+            f"no memory for KV: weights of {format_bytes(stage.weights_bytes)} and {format_bytes(overheads)} "
+            f"of activations, graphs and buffers{where} exceed {format_bytes(stage.budget_bytes)}",
             (*_overhead_remedies(setup), *_weight_remedies(setup, stage)),
         )
     if pool.max_context < setup.context:
@@ -112,7 +116,7 @@ def _limit(setup: Setup, stage: StageMemory, pool: Pool) -> tuple[str, tuple[str
             (
                 _context_remedy(pool),
                 *_overhead_remedies(setup),
-                *_kv_remedies(setup),
+                *_kv_remedies(setup, stage),
                 *_weight_remedies(setup, stage),
             ),
         )
@@ -120,7 +124,7 @@ def _limit(setup: Setup, stage: StageMemory, pool: Pool) -> tuple[str, tuple[str
         f"KV pool: it holds {pool.max_concurrency:.1f} requests of {setup.request_tokens:,} tokens",
         (
             f"at most {int(pool.max_concurrency)} requests at once",
-            *_kv_remedies(setup),
+            *_kv_remedies(setup, stage),
             *_overhead_remedies(setup),
             *_weight_remedies(setup, stage),
         ),
@@ -152,7 +156,13 @@ def _overhead_remedies(setup: Setup) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _kv_remedies(setup: Setup) -> tuple[str, ...]:
+def _replicated_by_dp(stage: StageMemory, tp: int) -> float:
+    """Return how much more a GPU holds when attention and shared parts are whole on it [bytes]."""
+    divided = sum(stage.weights_by_group.get(group, 0) for group in REPLICATED_BY_DP)
+    return float(divided * (tp - 1))
+
+
+def _kv_remedies(setup: Setup, stage: StageMemory) -> tuple[str, ...]:
     deployment = setup.deployment
     found = []
     if setup.kv_dtype in ("bf16", "f16", "f32") and setup.stack.id != "llama.cpp":
@@ -161,9 +171,9 @@ def _kv_remedies(setup: Setup) -> tuple[str, ...]:
         found.append("keep the KV cache in q8_0: about half the bytes")
     if setup.has_latents() and deployment.tp > 1:
         found.append(
-            f"DP attention (tp=1, dp={deployment.tp}): every tensor-parallel rank holds the whole latent cache, so "
-            f"{deployment.tp} copies of attention hold up to {deployment.tp} times as many tokens, at the price of "
-            "whole attention weights on each GPU"
+            f"DP attention (tp=1, dp={deployment.tp}): every tensor-parallel rank holds the whole latent "
+            f"cache, so {deployment.tp} copies of attention hold up to {deployment.tp} times as many tokens, "
+            f"at the price of {format_bytes(_replicated_by_dp(stage, deployment.tp))} more weights on each GPU"
         )
         if deployment.dcp < deployment.tp and not setup.has_windows():
             found.append(
@@ -209,8 +219,8 @@ def replication_warnings(setup: Setup) -> list[str]:
     tp, heads = setup.deployment.tp, setup.kv_heads()
     if setup.has_latents() and tp > 1 and setup.deployment.dcp < tp:
         found.append(
-            f"the latent KV cache is whole on each of the {tp} tensor-parallel ranks: more TP adds no KV tokens; "
-            "DP attention or DCP does"
+            f"the latent KV cache is whole on each of the {tp} tensor-parallel ranks: more TP adds no KV "
+            "tokens; DP attention or DCP does"
         )
     elif heads and heads < tp:
         found.append(

@@ -159,9 +159,7 @@ def stage_weights(
     return groups
 
 
-def _weigh(
-    blocks: Iterable[Block], scheme: WeightScheme, sharding: Sharding, tiles: Tiles
-) -> Counter[str]:
+def _weigh(blocks: Iterable[Block], scheme: WeightScheme, sharding: Sharding, tiles: Tiles) -> Counter[str]:
     groups: Counter[str] = Counter()
     for block in blocks:
         for tensor in block.tensors():

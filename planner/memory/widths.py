@@ -64,7 +64,7 @@ def _inner(block: Block, sharding: Sharding) -> int:
 
 
 def _experts(block: Block, sharding: Sharding) -> int:
-    """Return the two buffers of a fused experts' kernel: one for what either product writes, one between them."""
+    """Return the buffers of a fused experts' kernel: for what either product writes, and between them."""
     experts = [tensor for tensor in block.tensors() if tensor.expert and tensor.is_matrix]
     if not experts:
         return 0

@@ -124,6 +124,6 @@ def _broken_block(tensor: Tensor, scheme: WeightScheme, deployment: Deployment) 
     option = "TP/EP" if tensor.expert else "TP"
     legal = ", ".join(str(size) for size in SIZES if whole % (size * block) == 0)
     return (
-        f"{option} {ways} cuts {tensor.name} ({whole:,}) of {tensor.group} into {share:,}, no whole {fmt.name} blocks of "
-        f"{block}; legal: {legal}"
+        f"{option} {ways} cuts {tensor.name} ({whole:,}) of {tensor.group} into {share:,}, which is no whole "
+        f"number of {fmt.name} blocks of {block}; legal: {legal}"
     )

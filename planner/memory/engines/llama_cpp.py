@@ -14,7 +14,7 @@ CELL_MULTIPLE = 256
 
 
 class LlamaCppRule:
-    """Weights + cells of the asked contexts + a compute buffer must fit the device; there is no shared pool."""
+    """Weights, cells of the asked contexts and a compute buffer must fit; there is no shared pool."""
 
     def stage(self, setup: Setup, index: int) -> StageMemory:
         """Return the memory of one device: its layers, and its buffers."""

@@ -1,4 +1,4 @@
-"""SGLang's memory rule: a share of what is free before loading holds weights and pools, the rest everything else."""
+"""SGLang's memory rule: a share of what is free before loading holds weights and pools."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from planner.memory.setup import Setup
 
 
 class TensorRtLlmRule:
-    """``pool = (total - weights - activation - graphs - buffers) * fraction``: of free memory, not of the total."""
+    """``pool = (total - weights - activation - graphs - buffers) * fraction``: a share of free memory."""
 
     def stage(self, setup: Setup, index: int) -> StageMemory:
         """Return the memory of the fullest GPU of one pipeline stage."""

@@ -1,7 +1,7 @@
 """vLLM's memory rule, by version.
 
-The engine takes a share of the device's total memory, subtracts weights, what is in use outside the allocator,
-the peak of a profile step and, from 0.20, an estimate of the graphs; what is left is cut into blocks.
+The engine takes a share of the device's total memory, subtracts weights, what is in use outside the
+allocator, the peak of a profile step and, from 0.20, an estimate of the graphs; the rest is cut into blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from planner.memory.setup import Setup, state_dtypes
 
 
 class VllmRule:
-    """``available = ceil(total * fraction) - weights - non-torch - activation - graphs`` (`gpu_worker.py`)."""
+    """``available = ceil(total * fraction) - weights - non-torch - activation - graphs``."""
 
     def stage(self, setup: Setup, index: int) -> StageMemory:
         """Return the memory of the fullest GPU of one pipeline stage."""
