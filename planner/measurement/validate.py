@@ -234,11 +234,12 @@ def _umask() -> int:
 
 def _csv_rows(result: ValidationResult) -> Iterable[Sequence[str]]:
     added = [*(f"predicted_{name}" for name in QUANTITIES), "predicted_fits", "skipped", "remarks"]
-    yield [*result.table.columns, *added]
+    columns = [name for name in result.table.columns if name not in added]  # a file may be validated again
+    yield [*columns, *added]
     made_at = {made.log.line: made for made in result.predictions}
     skipped_at = {row.line: row for row in result.skipped_rows}
     for row in result.table.rows:
-        own = [row.cells[name] for name in result.table.columns]
+        own = [row.cells[name] for name in columns]
         made = made_at.get(row.line)
         if made is None:
             skip = skipped_at[row.line]

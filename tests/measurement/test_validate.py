@@ -269,6 +269,16 @@ def test_rows_are_written_with_their_predictions(tmp_path: Path, catalogue: Cata
     assert sorted(path.name for path in tmp_path.iterdir()) == ["logs.csv", "out.csv"]
 
 
+def test_written_rows_can_be_validated_again(tmp_path: Path, catalogue: Catalogue) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    result = validated(tmp_path, catalogue, *ROWS)
+    write_predictions(result, first)
+    again = validate_startup_logs(first, catalogue)
+    assert again.scores() == result.scores()
+    write_predictions(again, second)
+    assert second.read_bytes() == first.read_bytes()
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, catalogue: Catalogue) -> None:
     result = validated(tmp_path, catalogue, LLAMA)
     with pytest.raises(InvalidInput, match="cannot be written"):
