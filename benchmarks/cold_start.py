@@ -43,7 +43,9 @@ def measure(arguments: tuple[str, ...]) -> tuple[float, float]:
 
 def main() -> None:
     """Measure every command and print one line for each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=10, help="processes for each command (default 10)")
     runs = max(1, parser.parse_args().runs)
     print(f"best of {runs} fresh processes")

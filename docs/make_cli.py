@@ -1,11 +1,10 @@
 """Write docs/cli.md from the help of every command, so that the two cannot part.
 
-    python docs/make_cli.py
+python docs/make_cli.py
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +20,8 @@ INTRODUCTION = """\
 
 This page is written by `python docs/make_cli.py` from the help of the commands.
 
-Answers go to standard output, complaints to standard error, always in one line. Colour obeys `NO_COLOR`, and the
-width of the terminal is used up to 100 columns.
+Answers go to standard output, complaints to standard error, always in one line. Colour obeys `NO_COLOR`, and
+the width of the terminal is used up to 100 columns.
 
 | exit code | meaning |
 |---|---|
@@ -34,8 +33,8 @@ width of the terminal is used up to 100 columns.
 
 Counts may be written `4096`, `128k` (x 1,000) or `128Ki` (x 1,024). `GB` is 1e9 bytes and `GiB` is 2**30.
 
-`--json` prints one object with its `schema`; units are in the names of its fields. `--out FILE` writes the file whole or
-not at all; an ending of `.json` or `.csv` chooses the form where no option does.
+`--json` prints one object with its `schema`; units are in the names of its fields. `--out FILE` writes the
+file whole or not at all; an ending of `.json` or `.csv` chooses the form where no option does.
 """
 
 
@@ -51,9 +50,12 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[s
 
 def page() -> str:
     """Return the text of docs/cli.md."""
-    os.environ["COLUMNS"] = str(COLUMNS)
     context = click.Context(
-        cli, info_name="planner", terminal_width=COLUMNS, max_content_width=COLUMNS, help_option_names=["-h", "--help"]
+        cli,
+        info_name="planner",
+        terminal_width=COLUMNS,
+        max_content_width=COLUMNS,
+        help_option_names=["-h", "--help"],
     )
     parts = [f"## {name}\n\n```text\n{help_text}\n```\n" for name, help_text in commands(cli, context)]
     return "\n".join([INTRODUCTION, *parts])

@@ -10,12 +10,12 @@ from planner.catalogue import Catalogue, Gpu, Model, load_catalogue
 from planner.catalogue.imported import ModelChoice, model_from
 from planner.economics import PricePerHour, catalogue_price, given_price
 from planner.errors import InvalidInput, unknown_name
-from planner.measurement.serving import MeasuredRates, measured_rates, shipped_points
 from planner.planning.sizing import Sizes, judge
 from planner.report.fit import FitAnswer, FitReport
 from planner.scenario import Deployment, Workload
 
 if TYPE_CHECKING:
+    from planner.measurement.serving import MeasuredRates
     from planner.measurement.validate import ValidationResult
 
 __all__ = ["fit", "load_catalogue", "validate"]
@@ -211,6 +211,8 @@ def _prices(
 
 
 def _measured(model: Model, gpu: Gpu, catalogue: Catalogue) -> MeasuredRates:
+    from planner.measurement.serving import measured_rates, shipped_points
+
     return measured_rates(
         shipped_points(
             model_names=[model.id, model.name, *catalogue.aliases("models", model.id)],

@@ -62,7 +62,7 @@ def draw_fit(console: Console, report: FitReport) -> None:
     warnings = dict.fromkeys(warning for answer in report for warning in _labelled(report, answer))
     if warnings:
         console.print()
-        draw_lines(console, "Note", warnings)
+        draw_lines(console, "Notes", warnings)
 
 
 def _draw_single(console: Console, answer: FitAnswer) -> None:

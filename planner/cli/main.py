@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -38,6 +39,17 @@ class LazyGroup(click.Group):
         command = importlib.import_module(f"planner.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; click itself would turn a reader that went away into an internal error."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Nothing more can be written; what Python flushes at exit must not complain either.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return BROKEN_PIPE
+        return code
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -104,9 +116,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     settings = Settings()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a sign gets a question mark, and not a traceback.
+            stream.reconfigure(errors="replace")
     try:
         code = cli.main(args=arguments, prog_name="planner", standalone_mode=False, obj=settings)
-        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return USAGE_ERROR
@@ -116,10 +131,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # Nothing more can be written; what Python flushes at exit must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
     except Exception as error:
         if settings.debug or os.environ.get(DEBUG_ENVIRONMENT):
             raise

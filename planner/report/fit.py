@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.economics import PricePerHour
-from planner.measurement.serving import MeasuredRates
 from planner.memory.records import MemoryFit
 from planner.report.records import SCHEMA, fit_record, flat_record
 from planner.report.sentences import verdict_sentence
@@ -18,6 +16,8 @@ from planner.report.tables import memory_table, side_by_side
 
 if TYPE_CHECKING:
     import pandas
+
+    from planner.measurement.serving import MeasuredRates
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,8 @@ class FitAnswer:
         return FitReport((self,)).to_frame()
 
     def _repr_html_(self) -> str:
+        import html
+
         head = f"<p><strong>{html.escape(self.sentence)}</strong></p>"
         return head + memory_table(self).to_html()
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import html
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -83,12 +80,16 @@ class Table:
 
     def to_html(self) -> str:
         """Return the table as HTML, every text escaped."""
+        import html
+
         heads = "".join(f"<th>{html.escape(column.heading)}</th>" for column in self.columns)
         body = "".join(f"<tr>{self._html_row(cells)}</tr>" for cells in self.cells())
         caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
         return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
     def _html_row(self, cells: list[str]) -> str:
+        import html
+
         return "".join(
             f'<td style="text-align:{"right" if column.right else "left"}">{html.escape(cell)}</td>'
             for column, cell in zip(self.columns, cells, strict=True)
@@ -113,6 +114,9 @@ def records_to_csv(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) ->
     str
         Lines that end in a newline.
     """
+    import csv
+    import io
+
     text = io.StringIO()
     writer = csv.DictWriter(text, keys, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()

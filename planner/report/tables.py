@@ -113,7 +113,8 @@ def memory_parts(memory: MemoryFit) -> list[tuple[str, float, str]]:
     Returns
     -------
     list of (str, float, str)
-        The parts do not overlap. The state of one request is taken out of the pool that holds it.
+        The parts do not overlap. The state of one request is taken out of the pool that holds it, and the
+        reserve is what is left of it.
     """
     rank = memory.per_rank
     state = min(rank.state_bytes, rank.kv_pool_bytes)
@@ -125,8 +126,12 @@ def memory_parts(memory: MemoryFit) -> list[tuple[str, float, str]]:
         ("activation", rank.activation_bytes, "peak of one engine step"),
         ("graphs", rank.graph_bytes, "captured graphs"),
         ("buffers", rank.non_torch_bytes, "communication between GPUs, and the device context"),
-        ("reserve", rank.reserve_bytes, "left unused by the engine's memory fraction"),
     ]
+    reserve = rank.reserve_bytes
+    if memory.fits:
+        # Graphs that the engine captures after it has made the pool take from the reserve.
+        reserve = min(reserve, rank.usable_bytes - sum(size for _, size, _ in parts))
+    parts.append(("reserve", reserve, "left unused by the engine's memory fraction"))
     return [part for part in parts if part[1] > 0]
 
 

@@ -1,0 +1,113 @@
+"""Whatever a user does wrong is one line on stderr, the right exit code, and nothing written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("fti",), "no command 'fti'; there is fit"),
+        (("models", "show"), "MODEL is missing"),
+        (("fit", "--model", "llama-3.1-8b"), "--gpu is missing"),
+        (("fit", "--gpu", "h100"), "--model is missing"),
+        (("fit", "--modle", "x"), "no option --modle; nearest: --model"),
+        (("fit", "--model", "lama-3.1-8b", "--gpu", "h100"), "unknown model 'lama-3.1-8b'; nearest: "),
+        (("fit", "--model", "llama-3.1-8b", "--gpu", "h1000"), "unknown gpu 'h1000'; nearest: "),
+        (("fit", "--model", "llama-3.1-8b", "--gpu", "h100,"), "gpu: an empty name"),
+        (("gpus", "show", "mi35x"), "unknown gpu 'mi35x'; nearest: "),
+        ((*FIT, "--tp", "0"), "--tp: '0' is out of range; a whole number of GPUs from 1 to 4,096"),
+        ((*FIT, "--tp", "-1"), "--tp: '-1' is not possible; a whole number of GPUs from 1 to 4,096"),
+        ((*FIT, "--tp", "1.5"), "--tp: '1.5' is not possible"),
+        ((*FIT, "--gpus", "1e9"), "--gpus: '1e9' is out of range"),
+        ((*FIT, "--pp", "nan"), "--pp: 'nan' is not possible"),
+        ((*FIT, "--context", "inf"), "--context: 'inf' is not possible; a whole number of tokens from 1"),
+        ((*FIT, "--concurrency", "0"), "--concurrency: '0' is out of range; a whole number of requests"),
+        ((*FIT, "--isl", "-5"), "--isl: '-5' is not possible"),
+        ((*FIT, "--memory-fraction", "nan"), "--memory-fraction: 'nan' is out of range; a number above 0"),
+        ((*FIT, "--memory-fraction", "1.01"), "--memory-fraction: '1.01' is out of range"),
+        ((*FIT, "--price", "h100"), "--price: 'h100' is no price; write it like b200=4.25"),
+        ((*FIT, "--price", "h100=inf"), "--price: 'inf' for h100 is out of range; 0.01 to 1,000 USD"),
+        ((*FIT, "--price", "h100=-2"), "--price: '-2' for h100 is out of range"),
+        ((*FIT, "--price", "h100=1,h100=2"), "--price: h100 has two prices"),
+        ((*FIT, "--price", "b200=4"), "price: b200-sxm is priced, but not among the GPUs asked about"),
+        ((*FIT, "--price-kind", "on-demnd"), "unknown price kind 'on-demnd'; nearest: on-demand"),
+        ((*FIT, "--gpus", "6", "--tp", "4"), "gpus 6 and tp 4 contradict each other"),
+        ((*FIT, "--tp", "3"), "TP 3 does not divide the 32 attention heads"),
+        ((*FIT, "--context", "200k"), "over the model's maximum of 131,072 tokens"),
+        ((*FIT, "--weight-dtype", "fp3"), "fp3"),
+        ((*FIT, "--kv-dtype", "fp3"), "fp3"),
+        ((*FIT, "--engine", "vlm"), "unknown stack 'vlm'; nearest: vllm"),
+        ((*FIT, "--json", "--csv"), "--json and --csv exclude each other"),
+        (("--catalogue", "/no/such.yaml", "gpus"), "/no/such.yaml: cannot be read: No such file"),
+        (("validate", "/no/such.csv"), "/no/such.csv: cannot be read: No such file"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(planner, words, complaint):
+    ran = planner(*words)
+    assert complaint in ran.err
+    assert ran.err.startswith("planner: ")
+    assert ran.err.count("\n") == 1
+    assert (ran.code, ran.out) == (2, "")
+
+
+def test_an_absurdly_long_word_is_not_repeated(planner):
+    ran = planner(*FIT, "--tp", "9" * 5000)
+    assert ran.code == 2
+    assert len(ran.err) < 300
+
+
+def test_a_broken_catalogue_names_file_and_line(planner, tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text("gpus:\n  mine:\n    nmae: Mine\n", encoding="utf-8")
+    ran = planner("--catalogue", str(file), "gpus")
+    assert ran.code == 2
+    assert f"{file}:" in ran.err
+
+
+def test_an_internal_error_is_one_line_and_exit_code_1(planner, monkeypatch):
+    def broken(**_):
+        raise RuntimeError("a bug\nof two lines")
+
+    monkeypatch.setattr("planner.api.fit", broken)
+    ran = planner(*FIT)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "planner: internal error: RuntimeError: a bug of two lines; --debug shows where\n"
+    with pytest.raises(RuntimeError):
+        planner("--debug", *FIT)
+
+
+def test_no_words_show_the_help_and_count_as_a_mistake(planner):
+    ran = planner()
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("Usage: planner [OPTIONS] COMMAND")
+
+
+def test_a_reader_that_goes_away_is_not_an_error():
+    program = "from planner.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "models", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    complaint = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 141
+    assert complaint == b""
+
+
+def test_a_terminal_without_unicode_gets_an_answer():
+    program = "from planner.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *FIT],
+        capture_output=True,
+        check=False,
+        env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"Llama-3.1-8B fits on 1 x H100-SXM" in done.stdout

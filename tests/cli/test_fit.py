@@ -1,0 +1,144 @@
+"""`planner fit`: the drawing to the letter on answers made by hand, and the main job on real input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from planner.cli.draw_fit import draw_fit
+from planner.cli.output import json_text
+from tests.report.made import answer, judged, report
+
+GOLDEN = Path(__file__).with_name("golden")
+ARTICLE = "mi355x=2.50,b200=4.25,b300=6.00"
+
+REPORTS = {
+    "one": lambda: report(answer()),
+    "two_nodes": lambda: report(answer(small=True, price=4.25)),
+    "refused": lambda: report(judged(weights_gib=190.0)),
+    "several": lambda: report(answer(gpu="mi355x", price=2.5), answer(small=True, price=4.25)),
+}
+
+
+def drawn(made, width):
+    text = io.StringIO()
+    draw_fit(Console(file=text, width=width, no_color=True, highlight=False), made)
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def check(name, text):
+    """Compare with the golden file; UPDATE_GOLDEN=1 writes it anew."""
+    file = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("name", REPORTS)
+def test_drawing_to_the_letter(name, width):
+    text = drawn(REPORTS[name](), width)
+    assert max(map(len, text.splitlines())) <= width
+    check(f"{name}_{width}.txt", text)
+
+
+@pytest.mark.parametrize("name", ["two_nodes", "several"])
+def test_json_to_the_letter(name):
+    check(f"{name}.json", json_text(REPORTS[name]().to_dict()))
+
+
+@pytest.mark.parametrize("name", ["two_nodes", "several"])
+def test_csv_to_the_letter(name):
+    check(f"{name}.csv", REPORTS[name]().to_csv())
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def test_kimi_k3_needs_two_nodes_of_b200(planner):
+    ran = planner("fit", "--model", "kimi-k3", "--gpu", "b200")
+    assert ran.code == 0
+    text = one_line(ran.out)
+    assert (
+        "Kimi K3 does not fit on one node of 8 x B200-SXM (TP8): weights alone take 191.8 GiB of each GPU"
+        in text
+    )
+    assert "It fits on 16 x B200-SXM over 2 nodes (TP8 PP2) with a KV cache of" in text
+
+
+@pytest.mark.parametrize("gpu", ["mi355x", "b300"])
+def test_kimi_k3_fits_one_node_of_the_larger_accelerators(planner, gpu):
+    made = json.loads(planner("fit", "--model", "kimi-k3", "--gpu", gpu, "--json").out)
+    assert (made["fits"], made["gpus"], made["nodes"], made["tp"]) == (True, 8, 1, 8)
+
+
+def test_sizes_that_are_given_are_judged_and_a_no_is_exit_code_3(planner):
+    ran = planner("fit", "--model", "kimi-k3", "--gpu", "b200", "--gpus", "8", "--json")
+    made = json.loads(ran.out)
+    assert ran.code == 3
+    assert (made["fits"], made["gpus"], made["one_node"]) == (False, 8, None)
+    assert made["binding_limit"].startswith("weights")
+    assert made["remedies"]
+    assert (made["smallest_deployment"]["gpus"], made["smallest_deployment"]["nodes"]) == (16, 2)
+
+
+def test_measured_output_for_each_dollar_an_hour(planner):
+    words = ("fit", "--model", "kimi-k3", "--gpu", "mi355x,b200,b300", "--price", ARTICLE)
+    rows = list(csv.DictReader(io.StringIO(planner(*words, "--csv").out)))
+    assert [round(float(row["measured_output_tps_per_usd_per_hour"]), 1) for row in rows] == [47.6, 7.3, 32.7]
+    assert [float(row["measured_peak_output_tps_total"]) for row in rows] == [952, 498, 1568]
+    assert [float(row["measured_single_stream_output_tps"]) for row in rows] == [118, 90, 172]
+    text = planner(*words).out
+    for figures in ("952         118      2.50       47.6", "498          90      4.25        7.3"):
+        assert figures in text
+    assert "Wafer Kimi K3 post (2026-08)" in text
+
+
+def test_a_price_of_a_kind_says_where_it_comes_from(planner):
+    ran = planner("fit", "--model", "kimi-k3", "--gpu", "b200", "--price-kind", "on-demand", "--json")
+    price = json.loads(ran.out)["price"]
+    assert price["kind"] == "on-demand"
+    assert "quotes" in price["provenance"]
+    assert price["usd_per_hour"] == pytest.approx(16 * price["usd_per_gpu_hour"])
+
+
+def test_counts_may_be_written_short(planner):
+    words = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100", "--json", "--context")
+    short, plain, binary = (json.loads(planner(*words, text).out) for text in ("32k", "32000", "32Ki"))
+    assert short == plain
+    assert (short["context_tokens"], binary["context_tokens"]) == (32_000, 32_768)
+
+
+def test_a_model_that_is_not_published_says_so(planner, catalogue):
+    recalled = next(model.id for model in catalogue.models() if model.config_status == "recalled")
+    ran = planner("fit", "--model", recalled, "--gpu", "b300")
+    assert "is recalled" in one_line(ran.out)
+
+
+def test_a_configuration_of_your_own(planner, tmp_path, catalogue):
+    config = catalogue.model("llama-3.1-8b").config
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    words = ("--gpu", "h100", "--json")
+    own = json.loads(planner("fit", "--model", str(tmp_path), *words).out)
+    known = json.loads(planner("fit", "--model", "llama-3.1-8b", *words).out)
+    assert own["config_status"] == "imported"
+    assert own["per_rank"] == known["per_rank"]
+
+
+def test_own_entries_lie_over_the_shipped_ones_before_and_after_the_command(planner, tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        "gpus:\n  h100-sxm:\n    memory:\n      framework:\n        value: 60 GiB\n"
+        "        source: our own measurement\n        date: 2026-11-01\n",
+        encoding="utf-8",
+    )
+    words = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100", "--json")
+    for ran in (planner("--catalogue", str(file), *words), planner(*words, "--catalogue", str(file))):
+        assert json.loads(ran.out)["per_rank"]["usable_gib"] == pytest.approx(60.0)

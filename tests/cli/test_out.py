@@ -1,0 +1,82 @@
+"""`--out` writes a file whole or leaves what was there."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from planner.cli.output import write_whole
+from planner.errors import InvalidInput
+
+
+def test_out_writes_the_answer_and_prints_nothing(planner, tmp_path):
+    file = tmp_path / "gpus.json"
+    ran = planner("gpus", "amd", "--json", "--out", str(file))
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert json.loads(file.read_text(encoding="utf-8"))["schema"] == "planner.gpus/1"
+
+
+def test_the_ending_of_the_file_chooses_the_form_where_no_option_does(planner, tmp_path):
+    planner("gpus", "amd", "--out", str(tmp_path / "gpus.csv"))
+    assert (tmp_path / "gpus.csv").read_text(encoding="utf-8").startswith("id,usable_gib,")
+    planner("gpus", "amd", "--out", str(tmp_path / "gpus.txt"))
+    text = (tmp_path / "gpus.txt").read_text(encoding="utf-8")
+    assert "mi355x" in text
+    assert "\x1b" not in text
+
+
+def test_a_mistake_leaves_the_file_as_it_was(planner, tmp_path):
+    file = tmp_path / "answer.json"
+    file.write_text("old", encoding="utf-8")
+    assert planner("fit", "--model", "nope", "--gpu", "h100", "--json", "--out", str(file)).code == 2
+    assert file.read_text(encoding="utf-8") == "old"
+    assert os.listdir(tmp_path) == ["answer.json"]
+
+
+def test_a_failure_in_the_middle_leaves_nothing_behind(monkeypatch, tmp_path):
+    file = tmp_path / "answer.txt"
+    file.write_text("old", encoding="utf-8")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidInput, match="cannot be written: No space left on device"):
+        write_whole(file, "new")
+    assert file.read_text(encoding="utf-8") == "old"
+    assert os.listdir(tmp_path) == ["answer.txt"]
+
+
+def test_a_replaced_file_keeps_its_permissions_and_a_link_its_target(tmp_path):
+    file, link = tmp_path / "answer.txt", tmp_path / "link.txt"
+    file.write_text("old", encoding="utf-8")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_whole(link, "new")
+    assert link.is_symlink()
+    assert file.read_text(encoding="utf-8") == "new"
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path):
+    mask = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "new.txt", "new")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "new.txt").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("where", ["missing/answer.txt", "."])
+def test_a_place_that_cannot_be_written_is_named(planner, tmp_path, where):
+    ran = planner("gpus", "--out", str(tmp_path / where))
+    assert ran.code == 2
+    assert "--out" in ran.err
+    assert "cannot be written" in ran.err
+
+
+def test_a_device_is_written_to_and_not_replaced(planner):
+    assert planner("gpus", "amd", "--csv", "--out", "/dev/null").code == 0
+    assert not os.path.isfile("/dev/null")
