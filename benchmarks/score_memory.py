@@ -12,7 +12,8 @@ from pathlib import Path
 
 from planner.catalogue import load_catalogue
 from planner.measurement.comparison import ErrorScore, VerdictScore
-from planner.measurement.predictions import QUANTITIES, Prediction
+from planner.measurement.predictions import Prediction
+from planner.measurement.quantities import QUANTITIES
 from planner.measurement.validate import ValidationResult, validate_startup_logs
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -3,57 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from planner.catalogue import Catalogue, Gpu
 from planner.errors import PlannerError
 from planner.measurement.comparison import Pair
+from planner.measurement.quantities import (
+    Printed,
+    from_logged_pool,
+    logged_pool_bytes,
+    pool_from_setup,
+    weights_from_setup,
+)
 from planner.measurement.setups import GIB, NotPredictable, Setup, nominal_gpu, setup_of
 from planner.measurement.startup_logs import StartupLog
 from planner.memory import MemoryFit, Pool, fit_memory, pool_from_available
+from planner.scenario import Workload
 
-MIB = 2.0**20
 NOMINAL_POOL_BYTES = 40 * GIB
 """A pool of usual size, to see whether its tokens depend on the context."""
+SHORT_CONTEXT = 2048
+"""A context that any model takes, to see what depends on one that is not stated."""
 REFUSED = "refused by planner"
 """Reason of rows whose set-up planner holds to be impossible."""
 
 _REFUSALS = re.compile(r"\boom\b|no_kv|too_small|too_low|over_blocks")
-
-QUANTITIES = {
-    "weights_gib": "weights of a rank",
-    "consumed_gib": "weights and non-torch memory of a rank, where the log gives only their sum",
-    "kv_pool_gib": "KV pool of a rank, from the set-up alone",
-    "kv_tokens": "tokens of the pool, from the set-up alone",
-    "kv_blocks": "blocks of the pool, from the set-up alone",
-    "max_concurrency": "requests of the full context, from the set-up alone",
-    "kv_tokens_given_pool": "tokens of the logged pool",
-    "kv_blocks_given_pool": "blocks of the logged pool",
-    "max_concurrency_given_pool": "requests of the full context in the logged pool",
-    "request_kv_gib": "pool that one request of the full context takes",
-    "max_context_given_pool": "longest request that the logged pool holds",
-    "activation_gib": "peak activation of a rank",
-    "non_torch_gib": "communication buffers and context of a rank",
-    "graph_gib": "captured graphs of a rank",
-}
-"""Every quantity that is compared, with what it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """What a log prints about the pool of one rank.
-
-    Parameters
-    ----------
-    tokens : int or None
-        None where it is not printed, known to be wrong, or depends on a context that is not stated.
-    concurrency : float or None
-        Requests of the full context; None as for tokens.
-    """
-
-    tokens: int | None
-    concurrency: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,33 +83,32 @@ def predict_log(log: StartupLog, catalogue: Catalogue) -> Prediction:
     failure: NotPredictable | None = None
     try:
         fit = _fit(log, setup, catalogue)
+        verdict = _verdict(log, setup, fit, catalogue, remarks)
+        pairs.update(weights_from_setup(log, setup, fit))
+        if not _said(remarks, "no pool", _no_pool(log, setup, fit, catalogue)):
+            pairs.update(pool_from_setup(log, printed, setup, fit))
     except NotPredictable as error:
         if error.reason == REFUSED:
             raise
         failure = error
-        remarks.append(_shown(error))
-    else:
-        verdict = _verdict(log, setup, fit, remarks)
-        pairs.update(_from_setup(log, printed, setup, fit, remarks))
+        remarks.append(f"{error.reason}: {error.detail}")
     available = logged_pool_bytes(log, setup.engine)
-    obstacle = _whose_pool(log, setup)
-    if available is not None and obstacle:
-        remarks.append(f"nothing from the logged pool: {obstacle}")
-    elif available is not None:
+    if available is not None and not _said(remarks, "nothing from the logged pool", _whose_pool(log, setup)):
         try:
             pool = _pool(log, setup, catalogue, available)
         except PlannerError as error:
-            failure = failure or NotPredictable(REFUSED, str(error))
-            remarks.append(f"logged pool: {error}")
-        else:
-            pairs.update(_from_pool(log, printed, pool, setup.deployment.dp))
+            raise NotPredictable(REFUSED, str(error)) from None
+        pairs.update(from_logged_pool(log, printed, pool, setup.deployment.dp))
     if not pairs and verdict is None:
         raise failure or NotPredictable("nothing logged to compare with", "; ".join(remarks))
     return Prediction(log, setup, pairs, verdict, tuple(remarks))
 
 
-def _shown(error: NotPredictable) -> str:
-    return f"{error.reason}: {error.detail}" if error.detail else error.reason
+def _said(remarks: list[str], what: str, why: str | None) -> bool:
+    """Return whether there is a reason to leave something out, and note it."""
+    if why is not None:
+        remarks.append(f"{what}: {why}")
+    return why is not None
 
 
 def _fit(log: StartupLog, setup: Setup, catalogue: Catalogue) -> MemoryFit:
@@ -202,14 +175,42 @@ def came_up(outcome: str) -> bool | None:
     return False if _REFUSALS.search(outcome) else None
 
 
-def _verdict(log: StartupLog, setup: Setup, fit: MemoryFit, remarks: list[str]) -> tuple[bool, bool] | None:
+def _verdict(
+    log: StartupLog, setup: Setup, fit: MemoryFit, catalogue: Catalogue, remarks: list[str]
+) -> tuple[bool, bool] | None:
     """Return whether the engine came up and whether that was predicted, where both can be said."""
-    started = came_up(log.outcome)
+    started, predicted = came_up(log.outcome), predicted_start(log, fit)
+    why = None
     if started is None:
-        remarks.append(f"outcome {log.outcome or 'not stated'!r} is neither a yes nor a no")
-    if started is None or setup.gpu is None or not setup.kv_known:
+        why = f"outcome {log.outcome or 'not stated'!r} is neither a yes nor a no"
+    elif not setup.kv_known:
+        why = f"KV dtype {log.kv_cache_dtype!r} is not known"
+    elif setup.gpu is None:
+        why = "accelerator not stated"
+    elif predicted_start(log, _short_fit(log, setup, fit, catalogue)) != predicted:
+        why = "it depends on the context, which is not stated"
+    if _said(remarks, "no verdict", why) or started is None:
         return None
-    return started, predicted_start(log, fit)
+    return started, predicted
+
+
+def _short_fit(log: StartupLog, setup: Setup, fit: MemoryFit, catalogue: Catalogue) -> MemoryFit:
+    """Return what a short context would give where a log states none, else the same again."""
+    if log.max_model_len is not None or setup.engine == "llama.cpp":
+        return fit
+    return _fit(log, replace(setup, workload=Workload(context=SHORT_CONTEXT)), catalogue)
+
+
+def _no_pool(log: StartupLog, setup: Setup, fit: MemoryFit, catalogue: Catalogue) -> str | None:
+    """Return why nothing but the weights can be compared with the set-up's prediction, or None."""
+    if not setup.kv_known:
+        return f"KV dtype {log.kv_cache_dtype!r} is not known"
+    if (log.activation_gib or 0) < 0 or (log.non_torch_gib or 0) < 0:
+        return "a negative term says that the engine's profiler was fooled"
+    short = _short_fit(log, setup, fit, catalogue).per_rank.kv_pool_bytes
+    if abs(short - fit.per_rank.kv_pool_bytes) > 0.01 * max(short, fit.per_rank.kv_pool_bytes):
+        return "it depends on the context, which is not stated"
+    return None
 
 
 def predicted_start(log: StartupLog, fit: MemoryFit) -> bool:
@@ -231,33 +232,6 @@ def predicted_start(log: StartupLog, fit: MemoryFit) -> bool:
     return fit.fits and (most is None or log.max_num_seqs is None or log.max_num_seqs <= most)
 
 
-def logged_pool_bytes(log: StartupLog, engine: str) -> float | None:
-    """Return the memory for the KV pool of one rank that a log states [bytes].
-
-    Parameters
-    ----------
-    log : StartupLog
-        The log.
-    engine : str
-        Its engine's family.
-
-    Returns
-    -------
-    float or None
-        None where it is not stated, is not above 0, or follows from the context alone (llama.cpp). SGLang's
-        pool is its KV and its states; beside a pool of windows, K and V sizes are of one of the two.
-    """
-    if engine == "llama.cpp":
-        return None
-    stated = log.avail_kv_gib
-    if engine == "sglang" and stated is None:
-        stated = log.kv_size_gb
-        if stated is None and None not in (log.k_size_gb, log.v_size_gb) and log.kv_swa_tokens is None:
-            stated = (log.k_size_gb or 0.0) + (log.v_size_gb or 0.0)
-        stated = None if stated is None else stated + (log.mamba_gb or 0.0)
-    return stated * GIB if stated is not None and stated > 0 else None
-
-
 def _whose_pool(log: StartupLog, setup: Setup) -> str | None:
     """Return why nothing follows from the logged pool, or None when something does."""
     if not setup.kv_known:
@@ -268,70 +242,6 @@ def _whose_pool(log: StartupLog, setup: Setup) -> str | None:
     if log.mamba_gb is not None:
         return "how it was divided between tokens and states was chosen at the start"
     return None
-
-
-def _from_setup(
-    log: StartupLog, printed: Printed, setup: Setup, fit: MemoryFit, remarks: list[str]
-) -> Iterator[tuple[str, Pair]]:
-    """Yield what the set-up alone predicts."""
-    rank = fit.per_rank
-    if log.weights_gib is not None:
-        yield from _pair("weights_gib", log.weights_gib, _weights_bytes(log, setup, fit) / GIB)
-    elif log.consumed_gib is not None:
-        yield from _pair("consumed_gib", log.consumed_gib, (rank.weights_bytes + rank.non_torch_bytes) / GIB)
-    if not setup.kv_known:
-        remarks.append(
-            f"only weights: {setup.engine} has no KV dtype {log.kv_cache_dtype!r} that planner knows"
-        )
-        return
-    if setup.engine == "llama.cpp":
-        if log.kv_size_mib is not None:
-            caches = log.kv_size_mib + (log.kv_swa_size_mib or 0.0) + (log.recurrent_mib or 0.0)
-            yield from _pair("kv_pool_gib", caches * MIB / GIB, fit.pool.bytes / GIB)
-        return
-    if _fooled(log):
-        remarks.append("no pool: a negative term says that the engine's profiler was fooled")
-        return
-    pool_bytes = logged_pool_bytes(log, setup.engine)
-    if pool_bytes is not None:
-        yield from _pair("kv_pool_gib", pool_bytes / GIB, fit.per_rank.kv_pool_bytes / GIB)
-    copies = setup.deployment.dp
-    yield from _pair("kv_tokens", printed.tokens, fit.pool.tokens / copies)
-    yield from _pair("max_concurrency", printed.concurrency, fit.pool.max_concurrency / copies)
-    yield from _pair("kv_blocks", log.kv_blocks, fit.pool.blocks)
-    yield from _pair("activation_gib", log.activation_gib, rank.activation_bytes / GIB)
-    yield from _pair("non_torch_gib", log.non_torch_gib, rank.non_torch_bytes / GIB)
-    yield from _pair("graph_gib", log.cudagraph_gib, rank.graph_bytes / GIB)
-
-
-def _from_pool(log: StartupLog, printed: Printed, pool: Pool, copies: int) -> Iterator[tuple[str, Pair]]:
-    """Yield what follows from the logged pool of one of `copies` data-parallel ranks."""
-    yield from _pair("kv_tokens_given_pool", printed.tokens, pool.tokens / copies)
-    yield from _pair("max_concurrency_given_pool", printed.concurrency, pool.max_concurrency / copies)
-    yield from _pair("kv_blocks_given_pool", log.kv_blocks, pool.blocks)
-    yield from _pair("request_kv_gib", log.needed_kv_gib, pool.request_bytes / GIB)
-    yield from _pair("max_context_given_pool", log.est_max_len, pool.max_context)
-
-
-def _pair(name: str, measured: float | None, predicted: float | None) -> Iterator[tuple[str, Pair]]:
-    """Yield a pair where both are known and the measured one is an amount: above 0."""
-    if measured is not None and measured > 0 and predicted is not None:
-        yield name, Pair(float(measured), float(predicted))
-
-
-def _weights_bytes(log: StartupLog, setup: Setup, fit: MemoryFit) -> float:
-    """Return the weights to compare: of the stage nearest to the log, which does not say whose rank it is.
-
-    For llama.cpp it is the whole model, since its logs give totals.
-    """
-    weights = [stage.weights_bytes for stage in fit.stages]
-    if setup.engine == "llama.cpp":
-        return sum(weights)
-    return min(weights, key=lambda value: abs(value - (log.weights_gib or 0.0) * GIB))
-
-
-def _fooled(log: StartupLog) -> bool:
-    return (log.activation_gib or 0) < 0 or (log.non_torch_gib or 0) < 0
 
 
 def printed_pool(log: StartupLog, setup: Setup, catalogue: Catalogue) -> Printed:
@@ -364,7 +274,7 @@ def printed_pool(log: StartupLog, setup: Setup, catalogue: Catalogue) -> Printed
 def _tokens_depend_on_context(log: StartupLog, setup: Setup, catalogue: Catalogue) -> bool:
     """Return whether the same pool prints other tokens for other contexts, as windows and states make it."""
     tokens = []
-    for context in (None, 2048):
+    for context in (None, SHORT_CONTEXT):
         workload = setup.workload.model_copy(update={"context": context})
         try:
             tokens.append(_pool(log, replace(setup, workload=workload), catalogue, NOMINAL_POOL_BYTES).tokens)

@@ -27,6 +27,9 @@ from planner.units import Dimension
 
 GIB = 2.0**30
 
+VENDORS = {"AMD": r"\bAMD\b|Radeon|\bMI\d{3}", "NVIDIA": r"NVIDIA|GeForce|\bRTX\b|\b[ABHL]\d{1,3}\b"}
+"""What in a name tells the vendor of an accelerator that the catalogue does not hold."""
+
 KV_DTYPE_NAMES = {
     "": "auto",
     "none": "auto",
@@ -293,8 +296,9 @@ def _memory_figure(log: StartupLog, value: float, confidence: Confidence, note: 
 
 def _bare_gpu(log: StartupLog, memory: Figure) -> Gpu:
     name, unknown = bare_name(log.gpu) or "not stated", "not stated"
+    vendor = next((vendor for vendor, marks in VENDORS.items() if re.search(marks, name)), unknown)
     of_memory = Memory(type=unknown, framework=memory)
-    return Gpu(id=name, name=name, vendor=unknown, architecture=unknown, status=unknown, memory=of_memory)
+    return Gpu(id=name, name=name, vendor=vendor, architecture=unknown, status=unknown, memory=of_memory)
 
 
 def _named_gpu(log: StartupLog, catalogue: Catalogue) -> Gpu | None:

@@ -15,7 +15,8 @@ from planner.catalogue import Catalogue
 from planner.errors import InvalidInput
 from planner.measurement.comparison import ErrorScore, VerdictScore, error_score, verdict_score
 from planner.measurement.csvtable import CsvTable
-from planner.measurement.predictions import QUANTITIES, Prediction, predict_log
+from planner.measurement.predictions import Prediction, predict_log
+from planner.measurement.quantities import QUANTITIES
 from planner.measurement.setups import NotPredictable, states_its_setup
 from planner.measurement.startup_logs import UnreadableLog, read_startup_logs, source_family
 

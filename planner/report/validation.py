@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.measurement.comparison import ErrorScore, VerdictScore
-from planner.measurement.predictions import QUANTITIES
+from planner.measurement.quantities import QUANTITIES
 from planner.measurement.validate import Score, ValidationResult
 from planner.report.table import Column, Table
 

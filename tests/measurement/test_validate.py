@@ -12,7 +12,7 @@ import pytest
 from planner.catalogue import Catalogue
 from planner.errors import InvalidInput
 from planner.measurement.comparison import ErrorScore, Pair, VerdictScore
-from planner.measurement.predictions import MIB, QUANTITIES
+from planner.measurement.quantities import MIB, QUANTITIES
 from planner.measurement.setups import GIB
 from planner.measurement.validate import (
     GROUPS,
@@ -158,6 +158,26 @@ def test_tokens_are_compared_without_a_context_only_where_it_does_not_matter(
     windows = {**open_ended, "model": "google/gemma-3-12b-it"}
     assert "kv_tokens_given_pool" not in pairs(tmp_path, catalogue, windows)
     assert "kv_tokens_given_pool" in pairs(tmp_path, catalogue, {**windows, "max_model_len": "8192"})
+
+
+def test_a_verdict_that_depends_on_an_unstated_context_is_not_scored(
+    tmp_path: Path, catalogue: Catalogue
+) -> None:
+    row = {
+        **LLAMA,
+        "gpu": "RTX 3090",
+        "total_gpu_gib": "23.58",
+        "mem_fraction": "0.9",
+        "engine_version": "0.22.0",
+    }
+    # 131,072 tokens, the model's maximum, take 16 GiB and cannot fit; 2,048 can.
+    unknown = validated(tmp_path, catalogue, {**row, "max_model_len": ""}).predictions[0]
+    assert unknown.verdict is None
+    assert any("depends on the context" in remark for remark in unknown.remarks)
+    longest = validated(tmp_path, catalogue, {**row, "max_model_len": "131072"}).predictions[0]
+    assert longest.verdict == (True, False)
+    short = validated(tmp_path, catalogue, {**row, "max_model_len": "2048"}).predictions[0]
+    assert short.verdict == (True, True)
 
 
 def test_without_an_accelerator_only_the_logged_pool_is_checked(tmp_path: Path, catalogue: Catalogue) -> None:
