@@ -31,6 +31,7 @@ ROOMS = [
 ALLOWED = {
     "catalogue": {"pydantic", "yaml", "huggingface_hub"},
     "scenario": {"pydantic"},
+    "performance": {"numpy"},
     "report": {"pandas", "rich"},
     "cli": {"click", "rich"},
 }

@@ -1,4 +1,4 @@
-"""The work of mixing tokens: published FLOPs, exact sums over a prefill, what is read, that it never shrinks."""
+"""The work of mixing tokens: published FLOPs, exact sums of a prefill, what is read, and growth."""
 
 from __future__ import annotations
 
