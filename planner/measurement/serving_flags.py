@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import Flag, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -214,7 +215,7 @@ def repeated(points: Sequence[ServingPoint]) -> frozenset[int]:
 def faster_than_light(
     points: Iterable[ServingPoint], limit: Callable[[ServingPoint], float | None]
 ) -> list[ServingPoint]:
-    """Return the points whose output rate is above a physical limit.
+    """Flag the points whose output rate is above a physical limit: to be doubted, not to be learnt from.
 
     Parameters
     ----------
@@ -227,14 +228,13 @@ def faster_than_light(
     Returns
     -------
     list of ServingPoint
-        To be doubted and shown with a warning, not to be learnt from.
+        All points, those above their limit with `FASTER_THAN_LIGHT`.
     """
-    found = []
-    for point in points:
-        bound = limit(point)
-        if bound is not None and (point.output_tps_per_gpu or 0.0) > bound * LIGHT_MARGIN:
-            found.append(point)
-    return found
+    return [replace(p, flags=p.flags | _LIGHT) if _beats(p, limit(p)) else p for p in points]
+
+
+def _beats(point: ServingPoint, bound: float | None) -> bool:
+    return bound is not None and (point.output_tps_per_gpu or 0.0) > bound * LIGHT_MARGIN
 
 
 def _means_only(values: Mapping[str, Any]) -> bool:
@@ -282,6 +282,7 @@ def _user_rate_over_e2e(values: Mapping[str, Any]) -> bool:
     return bool(abs(rate * latency / osl - 1) < 1 - SHORT_SHARE)
 
 
+_LIGHT = ServingFlag.FASTER_THAN_LIGHT
 _BITS = tuple((flag.value, phrases) for flag, phrases in _PHRASES)
 _ARRIVING = (ServingFlag.SERVER | ServingFlag.INTERACTIVE).value
 _RULES: tuple[tuple[int, Callable[[Mapping[str, Any]], bool]], ...] = (

@@ -67,10 +67,10 @@ def serving_files() -> list[Path]:
 @cache
 def source_families() -> dict[str, SourceFamily]:
     """Return what is known of each shipped CSV of serving points, by the file's name without ending."""
-    import yaml
+    from planner.catalogue.yamltext import Slice, parse
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = (serving_directory() / "sources.yaml").read_text(encoding="utf-8")
+    file = serving_directory() / "sources.yaml"
+    entries = parse(Slice(file.name, file.read_text(encoding="utf-8")))
     return {
         name: SourceFamily(
             name=name,
@@ -87,7 +87,7 @@ def source_families() -> dict[str, SourceFamily]:
             ),
             cautions=tuple(entry["cautions"]),
         )
-        for name, entry in yaml.load(text, Loader=loader).items()
+        for name, entry in entries.items()
     }
 
 
