@@ -95,5 +95,5 @@ def catalogue_price(*, gpu: str, kind: PriceKind | str, quotes: Sequence[Price])
         said = f"{middle.provider}, {middle.date}"
     else:
         low, high = wanted[0].usd_per_gpu_hour, wanted[-1].usd_per_gpu_hour
-        said = f"median of {len(wanted)} quotes, {low:g} to {high:g} USD/h, {dates[0]} to {dates[-1]}"
+        said = f"median of {len(wanted)} quotes, {low:.2f} to {high:.2f} USD/h, {dates[0]} to {dates[-1]}"
     return PricePerHour(middle.usd_per_gpu_hour, str(PriceKind(kind).value), said)

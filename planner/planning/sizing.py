@@ -9,26 +9,24 @@ from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import IllegalDeployment, InvalidInput
 from planner.memory import MemoryFit, fit_memory, smallest_deployment
 from planner.scenario import Deployment, Workload
+from planner.scenario.records import Scenario, Size
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """The sizes a user gives; None where planner may choose.
+class Sizes(Scenario):
+    """The sizes a user gives; None where planner may choose."""
 
-    Parameters
-    ----------
-    gpus : int or None
-        GPUs of the deployment.
-    tp, pp, ep, dp, dcp : int or None
-        Parallel sizes.
-    """
-
-    gpus: int | None = None
-    tp: int | None = None
-    pp: int | None = None
-    ep: int | None = None
-    dp: int | None = None
-    dcp: int | None = None
+    gpus: Size | None = None
+    """GPUs of the deployment."""
+    tp: Size | None = None
+    """Tensor-parallel size."""
+    pp: Size | None = None
+    """Pipeline stages."""
+    ep: Size | None = None
+    """Expert-parallel size."""
+    dp: Size | None = None
+    """Data-parallel copies of attention."""
+    dcp: Size | None = None
+    """Decode-context parallel size."""
 
     @property
     def given(self) -> bool:
@@ -45,7 +43,7 @@ class Judgement:
     memory : MemoryFit
         The deployment that was given; else the smallest that fits; else one whole node.
     one_node : MemoryFit or None
-        One whole node, where no sizes were given.
+        One whole node, where no sizes were given and the model can be divided over a node.
     smallest : MemoryFit or None
         The smallest deployment that fits.
     """
@@ -92,11 +90,15 @@ def judge(
     )
     if given is not None:
         return Judgement(given, None, smallest)
-    if smallest is not None and smallest.deployment.gpus == gpu.node_gpus:
-        one_node = smallest
-    else:
+    if smallest is None:
         one_node = usual(Sizes(gpus=gpu.node_gpus), that_fits=False)
-    return Judgement(smallest or one_node, one_node, smallest)
+        return Judgement(one_node, one_node, None)
+    if smallest.deployment.gpus == gpu.node_gpus:
+        return Judgement(smallest, smallest, smallest)
+    try:
+        return Judgement(smallest, usual(Sizes(gpus=gpu.node_gpus), that_fits=False), smallest)
+    except IllegalDeployment:
+        return Judgement(smallest, None, smallest)
 
 
 def layouts(sizes: Sizes, gpu: Gpu, base: Deployment) -> list[Deployment]:

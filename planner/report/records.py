@@ -173,6 +173,7 @@ def measured_record(answer: FitAnswer) -> dict[str, Any] | None:
         "source": peak.source,
         "source_url": peak.source_url,
         "date": peak.date,
+        "single_stream_source": None if single is None else single.source,
         "notes": peak.notes,
     }
 

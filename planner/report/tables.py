@@ -60,6 +60,12 @@ MEASURED_COLUMNS = (
     Column("price_provenance", "price", flexible=True),
 )
 
+LENGTH_COLUMNS = (
+    Column("isl_tokens", "tokens\nin", right=True, show="{:,.0f}".format),
+    Column("osl_tokens", "tokens\nout", right=True, show="{:,.0f}".format),
+)
+"""Shown where the accelerators were not measured under the same load."""
+
 ASSUMPTION_COLUMNS = (
     Column("name", "assumption"),
     Column("value", "value", flexible=True),
@@ -207,11 +213,14 @@ def measured_table(answers: Sequence[FitAnswer]) -> Table | None:
             )
     if not rows:
         return None
-    lengths = {(row["isl_tokens"], row["osl_tokens"]) for row in rows}
     title = "Measured output of all GPUs together"
+    lengths = {(row["isl_tokens"], row["osl_tokens"]) for row in rows}
     if len(lengths) == 1 and None not in (only := next(iter(lengths))):
-        title += f", {only[0]:,.0f} tokens in and {only[1]:,.0f} out"
-    return Table(MEASURED_COLUMNS, tuple(rows), title)
+        return Table(
+            MEASURED_COLUMNS, tuple(rows), f"{title}, {only[0]:,.0f} tokens in and {only[1]:,.0f} out"
+        )
+    columns = (*MEASURED_COLUMNS[:2], *LENGTH_COLUMNS, *MEASURED_COLUMNS[2:])
+    return Table(columns, tuple(rows), title)
 
 
 def _price_text(price: PricePerHour) -> str:
@@ -220,10 +229,9 @@ def _price_text(price: PricePerHour) -> str:
 
 def measured_sources(answers: Sequence[FitAnswer]) -> list[str]:
     """Return where the measured figures come from, each source once."""
-    found = [record for answer in answers if (record := measured_record(answer)) is not None]
-    return list(
-        dict.fromkeys(f"{record['source']} ({record['date']}), {record['source_url']}" for record in found)
-    )
+    rates = [answer.measured for answer in answers if answer.measured is not None]
+    points = [point for rate in rates for point in (rate.peak, rate.single_stream) if point is not None]
+    return list(dict.fromkeys(f"{point.source} ({point.date}), {point.source_url}" for point in points))
 
 
 def assumptions_table(answers: Sequence[FitAnswer]) -> Table:

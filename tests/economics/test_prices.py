@@ -18,7 +18,7 @@ def test_a_kind_is_the_lower_median_of_its_quotes_and_of_no_other_kind(catalogue
     assert price.usd_per_gpu_hour == statistics.median_low(on_demand)
     assert price.kind == "on-demand"
     assert (
-        f"median of {len(on_demand)} quotes, {min(on_demand):g} to {max(on_demand):g} USD/h"
+        f"median of {len(on_demand)} quotes, {min(on_demand):.2f} to {max(on_demand):.2f} USD/h"
         in price.provenance
     )
 
