@@ -360,4 +360,6 @@ def _expert_ranks(text: str, ranks: int) -> int:
         return ranks
     if not lowered.isdecimal() or len(lowered) > 4:
         raise NotPredictable("unreadable value", f"ep is {text[:40]!r}; on, off or a number is needed")
+    if int(lowered) < 1 or ranks % int(lowered):
+        raise NotPredictable("sizes contradict each other", f"ep {lowered} over {ranks} ranks")
     return int(lowered)

@@ -146,6 +146,7 @@ def test_parallel_sizes(catalogue: Catalogue, cells: dict[str, str], sizes: tupl
         ({"tp": ""}, "sizes not stated"),
         ({"tp": "4", "n_gpus": "2"}, "sizes contradict each other"),
         ({"tp": "9999"}, "sizes out of range"),
+        ({"tp": "2", "ep": "8"}, "sizes contradict each other"),
         ({"ep": "some"}, "unreadable value"),
         ({"total_gpu_gib": "-1"}, "unreadable value"),
         ({"engine": "MLC"}, "engine not known"),

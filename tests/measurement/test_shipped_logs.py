@@ -9,10 +9,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from planner.catalogue import Catalogue
 from planner.measurement.comparison import ErrorScore, VerdictScore
-from planner.measurement.startup_logs import StartupLog, read_startup_logs
+from planner.measurement.csvtable import CsvRow, read_csv
+from planner.measurement.predictions import predict_log
+from planner.measurement.setups import NotPredictable
+from planner.measurement.startup_logs import StartupLog, parse_log, read_startup_logs
 from planner.measurement.validate import ValidationResult, validate_startup_logs
 
 LOGS = Path(__file__).parents[2] / "measurements" / "startup_logs.csv"
@@ -71,3 +76,42 @@ def test_caches_of_llama_cpp_are_exact(result: ValidationResult) -> None:
     assert len(pools) >= 7
     # Windows are rounded up to whole batches, which one log does not state.
     assert sorted(abs(pair.relative_error) for pair in pools)[-2] < 1e-4
+
+
+ODD_CELLS = (
+    "",
+    "0",
+    "-1",
+    "nan",
+    "1e400",
+    "00",
+    "4096",
+    "99999999",
+    "x",
+    "on",
+    "True",
+    "0.5",
+    "1e-9",
+    "８",
+    "a" * 300,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_row_with_any_cells_is_predicted_or_gives_its_reason(
+    catalogue: Catalogue, data: st.DataObject
+) -> None:
+    rows = read_csv(LOGS).rows
+    cells = dict(data.draw(st.sampled_from(rows)).cells)
+    for column in data.draw(st.lists(st.sampled_from(sorted(cells)), min_size=1, max_size=4)):
+        other = data.draw(st.sampled_from(rows)).cells[column]
+        cells[column] = data.draw(st.sampled_from((*ODD_CELLS, other)))
+    log = parse_log(CsvRow(2, cells))
+    if isinstance(log, StartupLog):
+        try:
+            made = predict_log(log, catalogue)
+        except NotPredictable as why:
+            assert why.reason  # noqa: PT017 - either outcome is right
+        else:
+            assert made.pairs or made.verdict
