@@ -49,8 +49,8 @@ def test_rows_that_state_their_setup_are_predicted(result: ValidationResult) -> 
         ("kv_tokens_given_pool", 105, 0.0002, "within_1pct", 0.88),
         ("max_concurrency_given_pool", 95, 0.0002, "within_1pct", 0.88),
         ("kv_blocks_given_pool", 48, 0.0002, "within_1pct", 0.96),
-        ("kv_pool_gib", 130, 0.015, "within_20pct", 0.88),
-        ("kv_tokens", 110, 0.02, "within_20pct", 0.84),
+        ("kv_pool_gib", 130, 0.012, "within_20pct", 0.89),
+        ("kv_tokens", 110, 0.015, "within_20pct", 0.84),
     ],
 )
 def test_errors_stay_within_what_was_reached(
@@ -66,8 +66,8 @@ def test_errors_stay_within_what_was_reached(
 def test_verdicts_stay_as_right_as_they_were(result: ValidationResult) -> None:
     score = result.scores()["fits"]
     assert isinstance(score, VerdictScore)
-    assert score.n >= 155
-    assert score.accuracy >= 0.91
+    assert score.n >= 150
+    assert score.accuracy >= 0.94
 
 
 def test_caches_of_llama_cpp_are_exact(result: ValidationResult) -> None:
