@@ -168,6 +168,8 @@ def _catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
 
 
 def _gpu_records(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> list[Gpu]:
+    if not isinstance(gpu, str | Gpu | Iterable):
+        raise InvalidInput(f"gpu: {gpu!r} is neither a name nor a record, nor several of them")
     named: list[str | Gpu] = [gpu] if isinstance(gpu, str | Gpu) else list(gpu)
     records: dict[str, Gpu] = {}
     for item in named:

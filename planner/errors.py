@@ -40,6 +40,12 @@ class IllegalDeployment(PlannerError):
     """Parallel sizes that the model or the engine cannot run."""
 
 
+LISTED = ("model", "gpu", "price")
+"""Kinds of names that a command lists."""
+
+MOST_NAMED = 12
+
+
 def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Return the known names closest to `name`, compared in lower case.
 
@@ -81,6 +87,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     UnknownName
         With the nearest names in its message.
     """
-    near = nearest_names(name, known)
-    hint = f"; nearest: {', '.join(near)}" if near else f"; `planner {kind}s` lists what there is"
-    return UnknownName(f"unknown {kind} {name!r}{hint}")
+    names = list(known)
+    near = nearest_names(name, names)
+    if near:
+        hint = f"nearest: {', '.join(near)}"
+    elif kind in LISTED:
+        hint = f"`planner {kind}s` lists what there is"
+    else:
+        hint = f"there is {', '.join(names[:MOST_NAMED])}"
+    return UnknownName(f"unknown {kind} {name!r}; {hint}")
