@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
-from planner.cli import main
+from planner.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -50,7 +49,7 @@ def test_a_command_prints_what_the_document_shows(command, shown, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     program, *arguments = shlex.split(command)
     assert program == "planner"
-    result = CliRunner().invoke(main, arguments)
+    result = CliRunner().invoke(cli, arguments)
     printed = "\n".join(line.rstrip() for line in result.output.strip("\n").splitlines())
     assert printed == shown
 

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from user_catalogue import GPU, PRICES, line_with, write
 
 from planner.catalogue import Catalogue, load_catalogue
 from planner.catalogue.documents import MAX_FILE_BYTES, Document
 from planner.errors import CatalogueError, PlannerError, UnknownName
+from tests.catalogue.user_catalogue import GPU, PRICES, line_with, write
 
 
 def test_a_file_adds_a_gpu(tmp_path: Path) -> None:

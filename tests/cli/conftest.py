@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from planner.cli.main import run
+from planner.cli.entry import run
 
 
 @dataclass(frozen=True)

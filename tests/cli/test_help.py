@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from planner.cli.main import cli
+from planner.cli.entry import cli
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -66,7 +66,7 @@ def test_options_of_the_same_name_mean_the_same_everywhere():
 def loaded(*words):
     """Return the top-level modules that a command line leaves imported in a fresh process."""
     program = (
-        "import sys; from planner.cli.main import run; sys.stdout = open('/dev/null', 'w'); "
+        "import sys; from planner.cli.entry import run; sys.stdout = open('/dev/null', 'w'); "
         f"code = run({list(words)!r}); assert code == 0, code; "
         "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
     )
