@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from planner.cli.main import cli
+from planner.cli.entry import cli
 
 PAGE = Path(__file__).with_name("cli.md")
 COLUMNS = 96

@@ -1,5 +1,5 @@
 """The command line: arguments in, report out; no arithmetic."""
 
-from planner.cli.main import main
+from planner.cli.entry import cli as main
 
 __all__ = ["main"]

@@ -49,7 +49,7 @@ def command(settings: Settings, file: str, as_json: bool, out: str | None) -> No
 
 def _draw(console: Console, result: ValidationResult) -> None:
     from planner.cli.draw import draw_facts, draw_table
-    from planner.report.validation import errors_table, errors_table_by, verdict_facts
+    from planner.report.validation import errors_table, headlines_table, verdict_facts
 
     console.print(f"{result.predicted} of {result.rows} rows predicted", style="bold", markup=False)
     draw_facts(console, verdict_facts(result))
@@ -57,4 +57,4 @@ def _draw(console: Console, result: ValidationResult) -> None:
     draw_table(console, errors_table(result))
     for group in ("engine", "attention"):
         console.print()
-        draw_table(console, errors_table_by(result, group))
+        draw_table(console, headlines_table(result, group))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from planner.measurement.comparison import ErrorScore, VerdictScore
-from planner.measurement.quantities import QUANTITIES
 from planner.measurement.validate import Score, ValidationResult
 from planner.report.table import Column, Table
 
@@ -19,6 +19,7 @@ def _share(value: float) -> str:
 
 
 SCORE_COLUMNS = (
+    Column("quantity", "quantity"),
     Column("n", "rows", right=True),
     Column("median_ape", "median\nerror", right=True, show=_percent),
     Column("mean_ape", "mean\nerror", right=True, show=_percent),
@@ -27,6 +28,19 @@ SCORE_COLUMNS = (
     Column("within_8pct", "within\n8 %", right=True, show=_share),
     Column("within_20pct", "within\n20 %", right=True, show=_share),
 )
+
+HEADLINES = (
+    ("weights_gib", "median_ape", Column("weights_median_ape", "weights\nmedian", right=True, show=_percent)),
+    ("weights_gib", "within_8pct", Column("weights_within_8pct", "weights\nin 8 %", right=True, show=_share)),
+    (
+        "kv_tokens_given_pool",
+        "within_1pct",
+        Column("tokens_within_1pct", "tokens\nin 1 %", right=True, show=_share),
+    ),
+    ("kv_pool_gib", "median_ape", Column("pool_median_ape", "KV pool\nmedian", right=True, show=_percent)),
+    ("fits", "accuracy", Column("fits_accuracy", "fits\nright", right=True, show=_share)),
+)
+"""The figures by group: quantity, figure and column. Tokens are those of the logged pool."""
 
 
 def errors_table(result: ValidationResult) -> Table:
@@ -42,17 +56,16 @@ def errors_table(result: ValidationResult) -> Table:
     Table
         Relative errors; bias is the median of the signed one, above 0 where predictions are too high.
     """
-    columns = (Column("quantity", "quantity"), *SCORE_COLUMNS, Column("what", "what it is", flexible=True))
     rows = tuple(
-        {"quantity": name, "what": QUANTITIES.get(name), **score.to_dict()}
+        {"quantity": name, **score.to_dict()}
         for name, score in result.scores().items()
         if isinstance(score, ErrorScore)
     )
-    return Table(columns, rows, "Relative error of predictions")
+    return Table(SCORE_COLUMNS, rows, "Relative error of predictions")
 
 
-def errors_table_by(result: ValidationResult, group: str) -> Table:
-    """Return the errors of each quantity by group.
+def headlines_table(result: ValidationResult, group: str) -> Table:
+    """Return the figures that say most, one row for each value of a group.
 
     Parameters
     ----------
@@ -64,16 +77,30 @@ def errors_table_by(result: ValidationResult, group: str) -> Table:
     Returns
     -------
     Table
+        A figure that nothing was compared for is empty.
     """
-    columns = (Column(group, group), Column("quantity", "quantity"), *SCORE_COLUMNS)
-    rows: list[dict[str, Any]] = []
-    for name, scores in result.scores_by(group).items():
-        label = name
-        for quantity, score in scores.items():
-            if isinstance(score, ErrorScore):
-                rows.append({group: label, "quantity": quantity, **score.to_dict()})
-                label = ""
-    return Table(columns, tuple(rows), f"By {group}")
+    columns = (
+        Column(group, group, flexible=True),
+        Column("rows", "rows", right=True),
+        *(column for _, _, column in HEADLINES),
+    )
+    rows = tuple(
+        {group: name, "rows": _most_rows(scores), **_headlines(scores)}
+        for name, scores in result.scores_by(group).items()
+    )
+    return Table(columns, rows, f"By {group}")
+
+
+def _most_rows(scores: Mapping[str, Score]) -> int:
+    return max((score.n for score in scores.values()), default=0)
+
+
+def _headlines(scores: Mapping[str, Score]) -> dict[str, Any]:
+    return {
+        column.key: scores[quantity].to_dict()[figure]
+        for quantity, figure, column in HEADLINES
+        if quantity in scores
+    }
 
 
 def verdict_facts(result: ValidationResult) -> list[tuple[str, str]]:
@@ -88,17 +115,16 @@ def verdict_facts(result: ValidationResult) -> list[tuple[str, str]]:
     -------
     list of (label, text)
     """
-    facts = [
-        ("complete rows", f"{result.stated_and_predicted} of {result.stated} that state model, GPU and sizes")
-    ]
+    complete = (
+        f"{result.stated_and_predicted} of {result.stated} that state model, GPU and sizes were predicted"
+    )
+    facts = [("complete rows", complete)]
     facts += [("skipped", f"{count}: {reason}") for reason, count in result.skipped.items()]
-    score: Score | None = result.scores().get("fits")
+    score = result.scores().get("fits")
     if isinstance(score, VerdictScore):
-        facts.append(
-            (
-                "fits or not",
-                f"right in {score.accuracy:.1%} of {score.n} rows; {score.fits_but_refused} that started "
-                f"were refused, {score.fails_but_accepted} that did not were accepted",
-            )
+        said = (
+            f"right in {score.accuracy:.1%} of {score.n} rows; {score.fits_but_refused} that started "
+            f"were refused, {score.fails_but_accepted} that did not were accepted"
         )
+        facts.append(("fits or not", said))
     return facts

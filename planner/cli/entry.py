@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -27,6 +27,15 @@ COMMANDS = ("fit", "models", "gpus", "prices", "validate")
 
 class LazyGroup(click.Group):
     """A group whose commands are modules of this package."""
+
+    def main(
+        self, args: Sequence[str] | None = None, *_: Any, standalone_mode: bool = True, **__: Any
+    ) -> Any:
+        """Run one command line and leave with its exit code; an error is one line."""
+        code = run(args)
+        if standalone_mode:
+            sys.exit(code)
+        return code
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which help shows them."""
@@ -121,7 +130,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             # A terminal that cannot show a sign gets a question mark, and not a traceback.
             stream.reconfigure(errors="replace")
     try:
-        code = cli.main(args=arguments, prog_name="planner", standalone_mode=False, obj=settings)
+        code = click.Group.main(cli, args=arguments, prog_name="planner", standalone_mode=False, obj=settings)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return USAGE_ERROR
@@ -137,11 +146,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         line = f"internal error: {type(error).__name__}: {error}"
         return _complain(f"{line}; --debug shows where", INTERNAL_ERROR)
     return code if isinstance(code, int) else 0
-
-
-def main() -> NoReturn:
-    """Run the command line of the process and leave with its exit code."""
-    sys.exit(run())
 
 
 def _usage_line(error: click.ClickException) -> str:
