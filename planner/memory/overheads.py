@@ -65,6 +65,8 @@ def activation_bytes(setup: Setup, stage: int) -> float:
     gathered = deployment.dp if setup.setting("gathers_tokens").value else 1
     experts = step * widths.experts * gathered
     steady = step * streams * widths.hidden + max(kept * experts, index_workspace_bytes(setup, tokens))
+    if setup.experts_in_fp4():
+        steady += setup.number("fp4_expert_bytes")
     passing = max(step * widths.inner, (1 - kept) * experts)
     return steady + max(sampler, passing) + tower_activation_bytes(setup, stage)
 

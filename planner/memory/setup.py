@@ -157,6 +157,10 @@ class Setup:
         """Return whether some layers have routed experts."""
         return any(groups.get("routed_experts") for groups in self.weights)
 
+    def experts_in_fp4(self) -> bool:
+        """Return whether routed experts are stored in four-bit floats."""
+        return self.has_experts() and self.scheme.by_group.get("routed_experts") in ("mxfp4", "nvfp4")
+
     def has_windows(self) -> bool:
         """Return whether some layers keep a window only."""
         return any(isinstance(cache, TokenCache) and cache.window is not None for cache in self.caches())

@@ -170,10 +170,11 @@ def _kv_remedies(setup: Setup, stage: StageMemory) -> tuple[str, ...]:
     elif setup.kv_dtype in ("bf16", "f16", "f32"):
         found.append("keep the KV cache in q8_0: about half the bytes")
     if setup.has_latents() and deployment.tp > 1:
+        price = format_bytes(_replicated_by_dp(stage, deployment.tp))
         found.append(
             f"DP attention (tp=1, dp={deployment.tp}): every tensor-parallel rank holds the whole latent "
             f"cache, so {deployment.tp} copies of attention hold up to {deployment.tp} times as many tokens, "
-            f"at the price of {format_bytes(_replicated_by_dp(stage, deployment.tp))} more weights on each GPU"
+            f"at the price of {price} more weights on each GPU"
         )
         if deployment.dcp < deployment.tp and not setup.has_windows():
             found.append(

@@ -1,0 +1,88 @@
+"""What a model or an engine cannot run is refused with the sizes that it can."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.architecture import build_architecture
+from planner.catalogue import Catalogue
+from planner.errors import IllegalDeployment, InvalidInput
+from planner.scenario import Deployment, Workload, check_legal, weight_scheme
+
+
+def check(
+    catalogue: Catalogue,
+    model: str,
+    *,
+    engine: str = "vllm",
+    context: int | None = None,
+    weight_dtype: str | None = None,
+    **sizes: object,
+) -> None:
+    record = catalogue.model(model)
+    architecture = build_architecture(record.config, model)
+    check_legal(
+        architecture=architecture,
+        scheme=weight_scheme(record, architecture, weight_dtype),
+        deployment=Deployment(**sizes),  # type: ignore[arg-type]
+        workload=Workload(context=context),
+        gpu=catalogue.gpu("h100-sxm"),
+        engine=engine,
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes"),
+    [
+        ("llama-3.1-8b", {"tp": 8}),
+        ("qwen2.5-7b", {"tp": 4}),
+        ("qwen3-235b-a22b", {"tp": 8}),
+        ("deepseek-r1", {"tp": 8, "ep": 8}),
+        ("deepseek-r1", {"tp": 8, "dcp": 8}),
+        ("qwen3-235b-a22b", {"tp": 8, "dcp": 2}),
+        ("kimi-k3", {"tp": 8, "pp": 2}),
+    ],
+)
+def test_what_runs_is_let_through(catalogue: Catalogue, model: str, sizes: dict[str, int]) -> None:
+    check(catalogue, model, **sizes)
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "message"),
+    [
+        ("qwen2.5-7b", {"tp": 8}, "TP 8 does not divide the 28 attention heads; legal: 1, 2, 4, 7, 14, 28"),
+        ("deepseek-r1", {"tp": 8, "ep": 3}, "EP 3 does not divide the 8 ranks"),
+        ("gemma-3-27b", {"tp": 2, "dcp": 2}, "DCP 2: layers with a window cannot share their tokens"),
+        (
+            "llama-3.1-8b",
+            {"tp": 8, "dcp": 2},
+            "DCP 2 does not divide the 1 ranks of TP 8 that hold the same KV",
+        ),
+        ("qwen3-235b-a22b", {"tp": 8, "dcp": 4}, "DCP 4 does not divide the 2 ranks .* legal: 1, 2"),
+    ],
+)
+def test_illegal_sizes_name_the_legal_ones(
+    catalogue: Catalogue, model: str, sizes: dict[str, int], message: str
+) -> None:
+    with pytest.raises(IllegalDeployment, match=message):
+        check(catalogue, model, **sizes)
+
+
+def test_a_rank_needs_whole_fp8_blocks(catalogue: Catalogue) -> None:
+    # 1,536-wide experts over 8 ranks are 192: no whole blocks of 128, as vLLM refuses them.
+    with pytest.raises(IllegalDeployment, match=r"into 192, .* fp8-block128 blocks of 128; legal: 1, 2, 4"):
+        check(catalogue, "qwen3-235b-a22b", weight_dtype="fp8-block128", tp=8)
+    check(catalogue, "qwen3-235b-a22b", weight_dtype="fp8-block128", tp=8, ep=8)
+    check(catalogue, "qwen3-235b-a22b", weight_dtype="fp8-dynamic", tp=8)
+
+
+def test_the_context_ends_at_the_model_maximum(catalogue: Catalogue) -> None:
+    check(catalogue, "llama-3.1-8b", context=131072)
+    with pytest.raises(InvalidInput, match="context 131,073 is over the model's maximum of 131,072"):
+        check(catalogue, "llama-3.1-8b", context=131073)
+
+
+def test_kv_dtypes_are_those_of_the_engine(catalogue: Catalogue) -> None:
+    check(catalogue, "llama-3.1-8b", engine="llama.cpp", kv_dtype="q8_0")
+    with pytest.raises(InvalidInput, match="vllm has no KV dtype 'q8_0'; it has: auto, bf16"):
+        check(catalogue, "llama-3.1-8b", engine="vllm", kv_dtype="q8_0")
