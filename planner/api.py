@@ -97,8 +97,12 @@ def fit(
     book = _catalogue(catalogue)
     chosen = model_from(model, book) if isinstance(model, str) else ModelChoice(model)
     types = _gpu_records(gpu, book)
+    further = _further(options)
+    if pp is None and further.get("pipeline_layers") is not None:
+        pp = len(further["pipeline_layers"])
     sizes = Sizes(gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp, dcp=dcp)
     base = Deployment(
+        pp=sizes.pp or 1,
         weight_dtype=weight_dtype if weight_dtype is not None else chosen.quantisation,
         kv_dtype=kv_dtype,
         engine=engine,
@@ -107,7 +111,7 @@ def fit(
         max_num_seqs=max_num_seqs,
         speculative_tokens=speculative_tokens,
         text_only=text_only,
-        **_further(options),
+        **further,
     )
     workload = Workload(context=context, concurrency=concurrency, isl=isl, osl=osl)
     prices = _prices(types, price, price_kind, book)

@@ -88,8 +88,9 @@ def _window_pages(
 ) -> dict[tuple[int, int], Counter[int]]:
     """Return layers by page size for each (tokens of a block, window).
 
-    A block holds as many tokens, a power of two, as the largest page has room for. Sums of tokens, which are
-    wide, share a block table with other sums of the same window but not with entries.
+    A block holds as many tokens, a power of two, as the largest page has room for; where it has room for none
+    (a stage whose layers all compress much), it holds one and has a page of its own. Sums of tokens, which
+    are wide, share a block table with other sums of the same window but not with entries.
     """
     families: dict[tuple[int, bool], list[tuple[TokenCache, int]]] = defaultdict(list)
     for cache, count in caches:
@@ -97,8 +98,9 @@ def _window_pages(
     found: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
     for (window, _), members in families.items():
         widest = max(entry_bytes(cache, rules) for cache, _ in members)
-        tokens = 1 << (int(sizes[-1] // widest).bit_length() - 1)
+        tokens = 1 << max(0, int(sizes[-1] // widest).bit_length() - 1)
         for cache, count in members:
             needed = tokens * entry_bytes(cache, rules)
-            found[tokens, window][min(size for size in sizes if size >= needed)] += count
+            roomy = (size for size in sizes if size >= needed)
+            found[tokens, window][min(roomy, default=_padded(needed))] += count
     return found

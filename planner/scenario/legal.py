@@ -30,6 +30,9 @@ KV_DTYPES = {
 }
 """KV dtypes that each engine takes."""
 
+MOST_REASONS = 3
+"""A size that cuts one matrix badly cuts many; a line names the first."""
+
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Sizes that messages offer."""
 
@@ -73,10 +76,14 @@ def check_legal(
         *_blocks(architecture, scheme, deployment),
     ]
     if reasons:
-        raise IllegalDeployment("; ".join(reasons))
+        more = len(reasons) - MOST_REASONS
+        rest = [f"and {more} more of the kind"] if more > 0 else []
+        raise IllegalDeployment("; ".join([*reasons[:MOST_REASONS], *rest]))
     longest = architecture.max_context
-    if workload.context is not None and longest is not None and workload.context > longest:
-        raise InvalidInput(f"context {workload.context:,} is over the model's maximum of {longest:,} tokens")
+    asked = workload.context or (workload.isl or 0) + (workload.osl or 0)
+    if longest is not None and asked > longest:
+        what = "context" if workload.context else "isl + osl ="
+        raise InvalidInput(f"{what} {asked:,} is over the model's maximum of {longest:,} tokens")
     known = KV_DTYPES.get(engine)
     if known is not None and deployment.kv_dtype.lower() not in known:
         raise InvalidInput(f"{engine} has no KV dtype {deployment.kv_dtype!r}; it has: {', '.join(known)}")

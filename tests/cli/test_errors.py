@@ -41,6 +41,10 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
         ((*FIT, "--gpus", "6", "--tp", "4"), "gpus 6 and tp 4 contradict each other"),
         ((*FIT, "--tp", "3"), "TP 3 does not divide the 32 attention heads"),
         ((*FIT, "--context", "200k"), "over the model's maximum of 131,072 tokens"),
+        (
+            (*FIT, "--isl", "200k", "--osl", "1k"),
+            "isl + osl = 201,000 is over the model's maximum of 131,072",
+        ),
         ((*FIT, "--weight-dtype", "fp3"), "fp3"),
         ((*FIT, "--kv-dtype", "fp3"), "fp3"),
         ((*FIT, "--engine", "vlm"), "unknown stack 'vlm'; nearest: vllm"),

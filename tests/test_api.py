@@ -1,0 +1,118 @@
+"""The library's front door: `planner.fit`, `planner.load_catalogue`, `planner.validate`."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import planner
+from planner.errors import IllegalDeployment, InvalidInput, UnknownName
+
+
+def test_ids_aliases_and_records_are_alike(catalogue):
+    by_name = planner.fit(model="moonshotai/Kimi-K3", gpu="B300", catalogue=catalogue)
+    by_record = planner.fit(
+        model=catalogue.model("kimi-k3"), gpu=catalogue.gpu("b300-sxm"), catalogue=catalogue
+    )
+    assert by_name.to_dict() == by_record.to_dict()
+
+
+def test_several_accelerators_as_text_or_list(catalogue):
+    text = planner.fit(model="llama-3.1-8b", gpu="mi355x, b200", catalogue=catalogue)
+    listed = planner.fit(model="llama-3.1-8b", gpu=["mi355x", catalogue.gpu("b200")], catalogue=catalogue)
+    assert [answer.gpu for answer in text] == ["mi355x", "b200-sxm"]
+    assert text.to_dict() == listed.to_dict()
+
+
+def test_an_alias_of_a_quantised_checkpoint_implies_it(catalogue):
+    model = next(
+        model for model in catalogue.models() if model.quantised_aliases and len(model.quantisations) > 1
+    )
+    alias, variant = next(iter(model.quantised_aliases.items()))
+    implied = planner.fit(model=alias, gpu="b300", catalogue=catalogue).answer.memory
+    stated = planner.fit(model=model.id, weight_dtype=variant, gpu="b300", catalogue=catalogue).answer.memory
+    assert implied.per_rank == stated.per_rank
+
+
+def test_gpus_alone_fill_a_node_with_tensor_parallelism_and_nodes_with_stages(catalogue):
+    memory = planner.fit(model="kimi-k3", gpu="b200", gpus=16, catalogue=catalogue).answer.memory
+    assert (memory.deployment.tp, memory.deployment.pp) == (8, 2)
+
+
+def test_sizes_are_judged_as_they_are_given(catalogue):
+    answer = planner.fit(model="kimi-k3", gpu="b200", tp=4, pp=4, catalogue=catalogue).answer
+    assert (answer.memory.deployment.tp, answer.memory.deployment.pp, answer.gpus) == (4, 4, 16)
+    assert answer.sized
+    assert answer.one_node is None
+
+
+def test_further_fields_of_a_deployment_are_taken(catalogue):
+    answer = planner.fit(
+        model="llama-3.1-8b", gpu="h100", tp=1, pp=2, pipeline_layers=(8, 24), catalogue=catalogue
+    ).answer
+    assert [stage.layers for stage in answer.memory.stages] == [(0, 7), (8, 31)]
+
+
+def test_one_price_counts_for_all(catalogue):
+    report = planner.fit(model="kimi-k3", gpu="mi355x,b300", price=3.0, catalogue=catalogue)
+    assert [answer.price.usd_per_gpu_hour for answer in report] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "complaint"),
+    [
+        ({"tp": 0}, InvalidInput, "tp: 0 is not possible"),
+        ({"gpus": -8}, InvalidInput, "gpus: -8 is not possible"),
+        ({"tp": 10**9}, InvalidInput, "tp: 1000000000 is not possible"),
+        ({"tp": 3}, IllegalDeployment, "legal: 1, 2, 4, 8"),
+        ({"pp": 33}, IllegalDeployment, "layers; the model has 32"),
+        ({"gpus": 7, "tp": 2, "dp": 2}, InvalidInput, "gpus must be a multiple of 4"),
+        ({"context": 0}, InvalidInput, "context: 0 is not possible"),
+        ({"context": 131_073}, InvalidInput, "over the model's maximum of 131,072"),
+        ({"concurrency": math.nan}, InvalidInput, "concurrency: nan is not possible"),
+        ({"memory_fraction": math.inf}, InvalidInput, "memory_fraction: inf is not possible"),
+        ({"price": math.nan}, InvalidInput, "price nan is out of range"),
+        ({"price": {"h100": 1e9}}, InvalidInput, "out of range"),
+        ({"price": {"b200": 4.0}}, InvalidInput, "not among the GPUs asked about"),
+        ({"blok_size": 16}, UnknownName, "nearest: block_size"),
+        ({"model": "lama-3.1-8b"}, UnknownName, "nearest"),
+        ({"gpu": []}, InvalidInput, "0 types named"),
+        ({"gpu": 5}, InvalidInput, "neither a name nor a record"),
+    ],
+)
+def test_a_mistake_is_a_typed_error_of_one_line(catalogue, arguments, error, complaint):
+    with pytest.raises(error) as caught:
+        planner.fit(**{"model": "llama-3.1-8b", "gpu": "h100", "catalogue": catalogue, **arguments})
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_model_gets_an_answer(catalogue):
+    for model in catalogue.models():
+        answer = planner.fit(model=model, gpu="l40s", catalogue=catalogue).answer
+        record = answer.to_dict()
+        assert record["fits"] == (answer.smallest is not None)
+        assert record["config_status"] == model.config_status
+        assert any(model.config_status in note for note in answer.notes) == (
+            model.config_status != "published"
+        )
+
+
+def test_own_files_are_opened_by_path(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        "prices:\n  h100-sxm:\n"
+        "    - {provider: us, usd_per_gpu_hour: 1.5 USD/h, kind: TCO-own, source: our own, date: 2026-11}\n",
+        encoding="utf-8",
+    )
+    answer = planner.fit(model="llama-3.1-8b", gpu="h100", price_kind="TCO-own", catalogue=file).answer
+    assert answer.price.usd_per_gpu_hour == 1.5
+
+
+def test_public_names_are_there_and_others_are_not():
+    assert set(planner.__all__) <= set(dir(planner))
+    assert callable(planner.validate)
+    assert planner.load_catalogue().gpu("b200").id == "b200-sxm"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = planner.nothing
