@@ -1,0 +1,53 @@
+"""Request-level simulation of continuous batching: percentiles, goodput and overload under a load."""
+
+from planner.performance.simulation.arrivals import (
+    ClosedLoop,
+    FixedArrivals,
+    GammaArrivals,
+    OpenArrivals,
+    PoissonArrivals,
+)
+from planner.performance.simulation.lengths import (
+    FixedLength,
+    IndependentLengths,
+    Lengths,
+    LognormalLength,
+    UniformLength,
+)
+from planner.performance.simulation.overload import Flow
+from planner.performance.simulation.records import Batching, KvPool
+from planner.performance.simulation.requests import Requests
+from planner.performance.simulation.result import SimulationResult
+from planner.performance.simulation.run import simulate
+from planner.performance.simulation.slo import LatencySlo
+from planner.performance.simulation.summary import Summary
+from planner.performance.simulation.tabulated import TabulatedStepTimes
+from planner.performance.simulation.times import StepTimes
+from planner.performance.simulation.trace import EmpiricalLengths, Trace
+from planner.performance.simulation.window import Window
+
+__all__ = [
+    "Batching",
+    "ClosedLoop",
+    "EmpiricalLengths",
+    "FixedArrivals",
+    "FixedLength",
+    "Flow",
+    "GammaArrivals",
+    "IndependentLengths",
+    "KvPool",
+    "LatencySlo",
+    "Lengths",
+    "LognormalLength",
+    "OpenArrivals",
+    "PoissonArrivals",
+    "Requests",
+    "SimulationResult",
+    "StepTimes",
+    "Summary",
+    "TabulatedStepTimes",
+    "Trace",
+    "UniformLength",
+    "Window",
+    "simulate",
+]

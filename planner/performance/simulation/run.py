@@ -1,0 +1,218 @@
+"""Simulate a load, request by request."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.errors import InvalidInput
+from planner.performance.simulation.arrivals import ClosedLoop, OpenArrivals
+from planner.performance.simulation.lengths import Integers, Lengths
+from planner.performance.simulation.machine import Machine, Progress
+from planner.performance.simulation.overload import flow
+from planner.performance.simulation.records import Batching, KvPool
+from planner.performance.simulation.requests import Requests
+from planner.performance.simulation.result import SimulationResult
+from planner.performance.simulation.slo import LatencySlo
+from planner.performance.simulation.source import ClosedSource, OpenSource, Source
+from planner.performance.simulation.summary import summarise
+from planner.performance.simulation.times import StepTimes
+from planner.performance.simulation.trace import Trace
+from planner.performance.simulation.window import Measure, Window, warmup_requests
+
+MOST_REQUESTS = 10_000_000
+WARMUP_SHARE = 0.1
+
+
+def simulate(
+    *,
+    step_times: StepTimes,
+    pool: KvPool,
+    batching: Batching,
+    arrivals: OpenArrivals | ClosedLoop,
+    lengths: Lengths,
+    requests: int | None = None,
+    seed: int = 0,
+    measure: Measure = "steady",
+    warmup_share: float = WARMUP_SHARE,
+    slo: LatencySlo | None = None,
+    progress: Progress | None = None,
+) -> SimulationResult:
+    """Serve requests with a continuously batching engine and measure what a client would.
+
+    Parameters
+    ----------
+    step_times : StepTimes
+        How long one engine step takes.
+    pool : KvPool
+        Room for the cache.
+    batching : Batching
+        The scheduler and its limits.
+    arrivals : OpenArrivals or ClosedLoop
+        When requests come.
+    lengths : Lengths
+        How long they are.
+    requests : int, optional
+        How many; None is every request of a trace.
+    seed : int
+        Of the random streams: the same seed gives the same result, bit for bit. Arrivals, input lengths,
+        output lengths and pauses have a stream each, so that a change to one leaves the others as they were.
+    measure : str
+        ``steady`` leaves out the warm-up and, after the last arrival, the drain; where nothing steady is
+        left, and with ``all``, everything counts.
+    warmup_share : float
+        Share of the requests whose arrivals are warm-up.
+    slo : LatencySlo, optional
+        For goodput.
+    progress : callable, optional
+        Called with the number of finished requests and of all, a hundred times at most.
+
+    Returns
+    -------
+    SimulationResult
+
+    Raises
+    ------
+    InvalidInput
+        For a load that cannot be: no request, one that is longer than the pool or the context.
+    """
+    count = _count(requests, arrivals, lengths)
+    if not 0 <= warmup_share < 1:
+        raise InvalidInput(
+            f"warmup_share: {warmup_share:g} is no share from 0 to below 1; the default is {WARMUP_SHARE:g}"
+        )
+    if seed < 0:
+        raise InvalidInput(f"seed: {seed} is below zero; the nearest is 0")
+    streams = [np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)]
+    isl, osl = lengths.draw(count, streams[1], streams[2])
+    check_requests(isl, osl, batching, pool)
+    source: Source
+    if isinstance(arrivals, ClosedLoop):
+        source, cv, times = ClosedSource(arrivals.concurrency, arrivals.pauses(count, streams[3])), None, None
+        concurrency: int | None = arrivals.concurrency
+    else:
+        times, cv, concurrency = arrivals.times(count, streams[0]), arrivals.cv, None
+        source = OpenSource(times)
+    warmup = warmup_requests(count, warmup_share, concurrency, times) if measure == "steady" else None
+    machine = Machine(
+        isl=isl.tolist(),
+        osl=osl.tolist(),
+        source=source,
+        step_times=step_times,
+        batching=batching,
+        pool=pool,
+        measured=(0, count) if warmup is None else (warmup, count - 1),
+        progress=progress,
+    )
+    machine.run()
+    return _result(machine, isl, osl, warmup, cv, slo, seed)
+
+
+def check_requests(isl: Integers, osl: Integers, batching: Batching, pool: KvPool) -> None:
+    """Refuse requests that the engine could never serve.
+
+    Parameters
+    ----------
+    isl, osl : array of int
+        Input and output tokens.
+    batching : Batching
+        The scheduler and its limits.
+    pool : KvPool
+        Room for the cache.
+
+    Raises
+    ------
+    InvalidInput
+        With the nearest length that is possible.
+    """
+    total = isl + osl
+    longest = int(total.argmax())
+    tokens = f"input {isl[longest]:,} and output {osl[longest]:,} tokens"
+    if batching.max_context is not None and total[longest] > batching.max_context:
+        raise InvalidInput(
+            f"request {longest}: {tokens} are over the context of {batching.max_context:,}; the nearest is "
+            f"{batching.max_context:,} together"
+        )
+    held = batching.longest_hold(int(isl[longest]), int(osl[longest]))
+    if pool.request_blocks(held) > pool.blocks:
+        possible = max(0, (pool.blocks - pool.state_blocks) * pool.block_size - (held - int(total[longest])))
+        raise InvalidInput(
+            f"request {longest}: {tokens} need {pool.request_blocks(held):,} blocks of {pool.block_size} of "
+            f"the KV pool, which has {pool.blocks:,}; the nearest is {possible:,} tokens together"
+        )
+    if not batching.chunked_prefill and total[longest] > batching.max_num_batched_tokens:
+        raise InvalidInput(
+            f"request {longest}: {tokens} are over max_num_batched_tokens "
+            f"({batching.max_num_batched_tokens:,}), and prompts are not chunked; set it to "
+            f"{total[longest]:,}, or turn chunked prefill on"
+        )
+
+
+def _count(requests: int | None, arrivals: object, lengths: object) -> int:
+    if requests is None:
+        trace = next((part for part in (arrivals, lengths) if isinstance(part, Trace)), None)
+        if trace is None:
+            raise InvalidInput(
+                "requests: say how many are to be simulated; only a trace has a number of its own"
+            )
+        return len(trace)
+    if not 1 <= requests <= MOST_REQUESTS:
+        nearest = 1 if requests < 1 else MOST_REQUESTS
+        raise InvalidInput(
+            f"requests: {requests:,} is not from 1 to {MOST_REQUESTS:,}; the nearest is {nearest:,}"
+        )
+    return requests
+
+
+def _result(
+    machine: Machine,
+    isl: Integers,
+    osl: Integers,
+    warmup: int | None,
+    cv: float | None,
+    slo: LatencySlo | None,
+    seed: int,
+) -> SimulationResult:
+    arrival_s, finish_s = np.array(machine.source.arrival_s), np.array(machine.finish_s)
+    if warmup is None:
+        window = Window("all", 0, 0.0, float(finish_s.max()))
+    else:
+        begin_s = float(np.partition(arrival_s, warmup)[warmup])
+        window = Window("steady", warmup, begin_s, float(arrival_s.max()))
+    requests = Requests(
+        arrival_s=arrival_s,
+        admitted_s=np.array(machine.admitted_s),
+        first_token_s=np.array(machine.first_token_s),
+        finish_s=finish_s,
+        isl=isl,
+        osl=osl,
+        preemptions=np.array(machine.preemptions),
+        measured=(arrival_s >= window.begin_s) & (arrival_s <= window.end_s),
+    )
+    rates = flow(requests, window, cv)
+    chosen = requests.measured
+    steady = not rates.overloaded
+    span = (window.begin_s, window.end_s)
+    output_tps = machine.timeline.output_tokens(*span) / window.length_s
+    good = slo.kept(requests)[chosen] if slo is not None and steady else None
+    arrived_per_s = int(chosen.sum()) / window.length_s
+    return SimulationResult(
+        requests=requests,
+        window=window,
+        flow=rates,
+        ttft_s=summarise(requests.ttft_s[chosen]) if steady else None,
+        tpot_s=summarise(requests.tpot_s[chosen & (osl > 1)]),
+        itl_s=machine.gaps.summary(),
+        e2e_s=summarise(requests.e2e_s[chosen]) if steady else None,
+        queue_s=summarise(requests.queue_s[chosen]) if steady else None,
+        output_tps=output_tps,
+        total_tps=output_tps + machine.timeline.input_tokens(*span) / window.length_s,
+        mean_batch=machine.timeline.mean_decoding(*span),
+        kv_utilisation=machine.timeline.mean_held_tokens(*span) / machine.pool.tokens,
+        kv_utilisation_peak=machine.timeline.peak_held_tokens() / machine.pool.tokens,
+        preemptions=int(requests.preemptions.sum()),
+        recomputed_tokens=machine.recomputed_tokens,
+        slo=slo,
+        goodput_per_s=None if good is None else float(good.mean()) * arrived_per_s,
+        slo_share=None if good is None else float(good.mean()),
+        seed=seed,
+    )
