@@ -48,8 +48,9 @@ def test_verdict_names_why_one_node_is_too_small_and_what_is_not():
 
 def test_verdict_on_sizes_that_were_given():
     assert judged(weights_gib=141.0).sentence == (
-        "Made 1T does not fit on one node of 8 x B200-SXM (TP8): weights and working memory take 147.0 GiB of "
-        "each GPU, where 144.0 GiB can be used. The smallest that holds it is 16 x B200-SXM over 2 nodes (TP8 PP2)."
+        "Made 1T does not fit on one node of 8 x B200-SXM (TP8): weights and working memory take 147.0 GiB "
+        "of each GPU, where 144.0 GiB can be used. The smallest that holds it is 16 x B200-SXM over 2 nodes "
+        "(TP8 PP2)."
     )
     lost = replace(judged(weights_gib=190.0), smallest=None)
     assert lost.sentence.endswith("No deployment that was tried holds it.")
