@@ -53,7 +53,6 @@ def packed_layout(caches: Counter[Cache], block: int, rules: PageRules) -> Layou
         block_bytes=sum(size * count for size, count in slots.items()),
         groups=tuple(groups),
         hybrid=False,
-        padding=0.0,
     )
 
 

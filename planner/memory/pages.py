@@ -47,6 +47,8 @@ class PageRules:
         Whether the model's windows are chunks, which start on a block.
     few_padding : float
         Kinds whose layer counts differ by less than this ratio share the larger group size.
+    pooled_index_bytes : float
+        Bytes of a token's share of a pooled index key (one key for several tokens); 0 for the model's own.
     """
 
     kv_dtype: str
@@ -61,6 +63,7 @@ class PageRules:
     windows: bool = True
     chunked: bool = False
     few_padding: float = 1.5
+    pooled_index_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ class Page:
     Parameters
     ----------
     kind : str
-        ``full``, ``window`` or ``state``.
+        ``full``, ``index`` (shares the blocks of the full layer beside it), ``window``, ``tail`` (of a pooled
+        index: one block a request) or ``state``.
     tokens : int
         Tokens of a block; 0 for states.
     bytes : int
@@ -100,7 +104,9 @@ class Page:
         """
         if self.kind == "state":
             return rules.state_pages
-        if self.kind == "full":
+        if self.kind == "tail":
+            return 1
+        if self.kind in ("full", "index"):
             return ceil_div(ceil_div(context, rules.dcp), self.tokens)
         if rules.chunked:
             return ceil_div(min(self.window + rules.in_flight_tokens, context), self.tokens)
@@ -122,15 +128,12 @@ class Layout:
         One page for each group; a request takes blocks from each.
     hybrid : bool
         Whether there are recurrent states among the groups.
-    padding : float
-        Share of the pool that padding layers and padded pages waste.
     """
 
     block_size: int
     block_bytes: int
     groups: tuple[Page, ...]
     hybrid: bool
-    padding: float
 
     def request_blocks(self, context: int, rules: PageRules) -> int:
         """Return the blocks that one request of `context` tokens takes over all groups."""
@@ -164,16 +167,14 @@ def build_layout(caches: Counter[Cache], rules: PageRules, whole: Counter[Cache]
     block = block_tokens(whole or caches, rules)
     pages = _pages(caches, block, rules)
     everywhere = _pages(whole, block, rules) if whole is not None else pages
-    if any(
-        cache.stride > 1 and cache.kind == "compressed" for cache in caches if isinstance(cache, TokenCache)
-    ):
+    if any(isinstance(cache, TokenCache) and cache.kind == "compressed" for cache in whole or caches):
         from planner.memory.packed import packed_layout
 
         return packed_layout(caches, block, rules)
-    if len({(page.kind, page.window) for page in everywhere}) <= 1:
+    if len({(page.kind, page.window) for page in everywhere if page.kind != "index"}) <= 1:
         total = sum(page.bytes * count for page, count in pages.items())
         first = next(iter(everywhere), Page("full", block, 0))
-        return Layout(block, total, (first,), first.kind == "state", 0.0)
+        return Layout(block, total, (first,), first.kind == "state")
     return _grouped(pages, everywhere, block, rules)
 
 
@@ -212,36 +213,43 @@ def _pages(caches: Counter[Cache], block: int, rules: PageRules) -> Counter[Page
         if isinstance(cache, StateCache):
             pages[Page("state", 0, cache.request_bytes(rules.tp, rules.state_dtypes))] += count
             continue
-        windowed = cache.window is not None and rules.windows
-        size = int(block * entry_bytes(cache, rules) / cache.stride)
-        pages[Page("window" if windowed else "full", block, size, cache.window or 0 if windowed else 0)] += (
-            count
-        )
+        per_token = entry_bytes(cache, rules) / cache.stride
+        if cache.kind == "index":
+            pooled = cache.stride > 1 and rules.pooled_index_bytes
+            pages[Page("index", block, int(block * (pooled or per_token)))] += count
+        elif cache.window is not None and rules.windows:
+            pages[Page("window", block, int(block * per_token), cache.window)] += count
+        else:
+            pages[Page("full", block, int(block * per_token))] += count
     return pages
 
 
 def _grouped(pages: Counter[Page], everywhere: Counter[Page], block: int, rules: PageRules) -> Layout:
-    """Cut the layers of each kind into groups of equal size, which share the pool."""
-    largest = max(page.bytes for page in everywhere)
-    unified = {page: unify(page, largest) for page in everywhere}
+    """Cut the layers of each kind into groups of equal size, which share the pool.
+
+    Index keys take no group: they lie beside the pages of their own layers.
+    """
+    shared = {page: count for page, count in everywhere.items() if page.kind != "index"}
+    beside = sum(page.bytes * count for page, count in pages.items() if page.kind == "index")
+    largest = max(page.bytes for page in shared)
+    unified = {page: unify(page, largest) for page in shared}
     counts: Counter[Page] = Counter()
-    for page, count in everywhere.items():
+    for page, count in shared.items():
         counts[unified[page]] += count
     fewest, most = min(counts.values()), max(counts.values())
     size = most if most < fewest * rules.few_padding else fewest
     groups = {page: ceil_div(count, size) for page, count in counts.items()}
     here: Counter[Page] = Counter()
     for page, count in pages.items():
-        here[unified[page]] += count
+        if page in unified:
+            here[unified[page]] += count
     size_here = max(ceil_div(here[page], groups[page]) for page in groups)
-    used = sum(page.bytes * count for page, count in everywhere.items())
-    allocated = largest * size * sum(groups.values())
+    tail = (Page("tail", 0, 0),) if beside and rules.pooled_index_bytes else ()
     return Layout(
         block_size=block,
-        block_bytes=largest * size_here,
-        groups=tuple(page for page, number in groups.items() for _ in range(number)),
+        block_bytes=largest * size_here + beside,
+        groups=(*(page for page, number in groups.items() for _ in range(number)), *tail),
         hybrid=any(page.kind == "state" for page in groups),
-        padding=1 - used / allocated,
     )
 
 

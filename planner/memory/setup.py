@@ -115,11 +115,6 @@ class Setup:
         if all(item.name != name for item in self.assumptions):
             self.assumptions.append(Assumption(name, value, unit, provenance))
 
-    @property
-    def vendor(self) -> str:
-        """Return the accelerator's vendor in lower case."""
-        return self.gpu.vendor.lower()
-
     def caches(self, stage: int | None = None) -> Counter[Cache]:
         """Return the caches of one stage, or of all, with how many layers keep each.
 
@@ -152,6 +147,12 @@ class Setup:
     def has_index(self) -> bool:
         """Return whether the model keeps index keys for sparse attention."""
         return any(isinstance(cache, TokenCache) and cache.kind == "index" for cache in self.caches())
+
+    def pools_index(self) -> bool:
+        """Return whether several tokens share an index key, without their own keys being compressed too."""
+        caches = [cache for cache in self.caches() if isinstance(cache, TokenCache)]
+        compressed = any(cache.kind == "compressed" for cache in caches)
+        return not compressed and any(cache.kind == "index" and cache.stride > 1 for cache in caches)
 
     def has_experts(self) -> bool:
         """Return whether some layers have routed experts."""

@@ -167,6 +167,19 @@ def test_compressed_attention_packs_five_groups(catalogue: Catalogue) -> None:
     assert found.block_size == 256
 
 
+@pytest.mark.parametrize(
+    ("tp", "available", "context", "blocks", "of_a_request"),
+    # Logged tokens are 7,228,559 and 3,511,589: blocks / (205 + 9) and blocks / (911 + 9) times the context.
+    [(8, 81.79, 131072, 11802, 214), (4, 38.43, 1048576, 3081, 920)],
+)
+def test_a_pooled_index_lies_beside_its_latents_and_keeps_a_tail(
+    catalogue: Catalogue, tp: int, available: float, context: int, blocks: int, of_a_request: int
+) -> None:
+    found = pool(catalogue, "glm-5.3-flash", "h200-sxm", available, context, tp=tp, engine="vllm==0.28.0")
+    assert found.blocks == pytest.approx(blocks, abs=1)  # The memory is logged to 0.01 GiB.
+    assert found.blocks / found.max_concurrency == pytest.approx(of_a_request)
+
+
 def test_a_pool_set_by_hand_is_taken_as_it_is(catalogue: Catalogue) -> None:
     from tests.memory.asking import fit
 

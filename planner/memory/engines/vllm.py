@@ -124,7 +124,9 @@ def page_rules(setup: Setup) -> PageRules:
     """
     deployment = setup.deployment
     latent = setup.has_latents()
-    alignment = int(setup.number("latent_alignment" if latent else "block_alignment"))
+    pooled = setup.pools_index()
+    kind = "pooled_index" if pooled else "latent" if latent else "block"
+    alignment = int(setup.number(f"{kind}_alignment"))
     block = int(setup.assume("block_size", deployment.block_size, _block_setting(setup, latent)))
     if setup.has_states() and deployment.block_size is not None:
         # A hybrid's log states the block after alignment; a multiple of the alignment is taken as it is.
@@ -144,6 +146,7 @@ def page_rules(setup: Setup) -> PageRules:
         windows=bool(setup.setting("window_groups").value),
         chunked="attention_chunk_size" in str(setup.model.config),
         few_padding=setup.number("group_padding_ratio"),
+        pooled_index_bytes=setup.number("pooled_index_bytes") if pooled else 0.0,
     )
 
 
