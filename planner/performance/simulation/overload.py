@@ -42,7 +42,7 @@ def flow(requests: Requests, window: Window, cv: float | None) -> Flow:
     """Return what came and what went, and whether that can go on.
 
     The queue's net growth over the window is compared with 5 % of its arrivals plus two standard deviations
-    of their number, ``cv * sqrt(arrivals)``. Where everything counts, it is the growth up to the last arrival.
+    of their number, ``cv * sqrt(arrivals)``. Where everything counts, growth is up to the last arrival.
 
     Parameters
     ----------

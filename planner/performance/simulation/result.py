@@ -92,8 +92,8 @@ class SimulationResult:
         if flow.overloaded:
             return (
                 f"overloaded: {flow.offered_per_s:.3g} requests/s offered, {flow.sustained_per_s:.3g} "
-                f"sustained; the queue grows by {flow.queue_growth_per_s:.3g} requests/s, so TTFT and E2E have "
-                "no steady value"
+                f"sustained; the queue grows by {flow.queue_growth_per_s:.3g} requests/s, so TTFT and E2E "
+                "have no steady value"
             )
         return f"carried: {flow.sustained_per_s:.3g} requests/s"
 
