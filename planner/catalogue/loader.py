@@ -18,10 +18,13 @@ from planner.catalogue.models import Model
 from planner.catalogue.names import Names, loosen
 from planner.catalogue.price import Price, PriceKind
 from planner.catalogue.problems import catalogue_error
-from planner.catalogue.roots import FILES, ROOTS, merge
+from planner.catalogue.roots import FILES, ROOTS, late_record, merge
 from planner.errors import CatalogueError, UnknownName, unknown_name
 
 if TYPE_CHECKING:
+    from planner.catalogue.effects import AcceptanceTable, Host, Speedup, TransferCurve
+    from planner.catalogue.fabrics import LinkFamily
+    from planner.catalogue.kernels import KernelRule
     from planner.catalogue.stacks import Stack
 
 ENVIRONMENT = "PLANNER_CATALOGUE"
@@ -97,7 +100,13 @@ class Catalogue:
 
     def stack(self, name: str) -> Stack:
         """Return the engine stack of this id or alias; `UnknownName` with the nearest names otherwise."""
-        return self._record("stacks", self.resolve("stacks", name), _stack_record())
+        from planner.catalogue.stacks import Stack
+
+        return self._record("stacks", self.resolve("stacks", name), Stack)
+
+    def fabrics(self) -> dict[str, LinkFamily]:
+        """Return the families of links by id, in the order of the files."""
+        return {family.id: family for family in self._records_of("fabrics")}
 
     def gpu_ids(self) -> list[str]:
         """Return the ids of all accelerators in the order of the files."""
@@ -121,7 +130,27 @@ class Catalogue:
 
     def stacks(self) -> list[Stack]:
         """Return all engine stacks in the order of the files."""
-        return [self._record("stacks", key, _stack_record()) for key in self.stack_ids()]
+        return self._records_of("stacks")
+
+    def kernel_rules(self) -> list[KernelRule]:
+        """Return the rules of kernel coverage in the order of the files."""
+        return self._records_of("kernels")
+
+    def host(self, engine: str) -> Host | None:
+        """Return the host times of an engine by its id, or None where none are known."""
+        return next((host for host in self._records_of("host") if host.id == engine), None)
+
+    def acceptance_tables(self) -> list[AcceptanceTable]:
+        """Return the acceptance of drafted tokens in the order of the files."""
+        return self._records_of("acceptance")
+
+    def speedups(self) -> list[Speedup]:
+        """Return the measured gains of speculation in the order of the files."""
+        return self._records_of("speedups")
+
+    def transfer_curves(self) -> list[TransferCurve]:
+        """Return the curves of KV transfer in the order of the files."""
+        return self._records_of("transfers")
 
     def prices(self, gpu: str | None = None, kind: PriceKind | str | None = None) -> list[Price]:
         """Return prices in the order of the files, of one GPU or one kind if asked.
@@ -252,6 +281,12 @@ class Catalogue:
         assert isinstance(made, record)
         return made
 
+    def _records_of(self, root: str) -> list[Any]:
+        """Return all records of a root key whose record is imported late."""
+        record = late_record(root)
+        assert record is not None
+        return [self._record(root, key, record) for key in self.ids(root)]
+
     def _make(
         self, record: type[R], shown: str, data: Any, entries: list[Entry], known: Mapping[str, Any]
     ) -> R:
@@ -277,8 +312,8 @@ class Catalogue:
         """Read one entry of any root key, raising `CatalogueError` for what is wrong with it."""
         if root in ("gpus", "models"):
             self._record(root, key, Gpu if root == "gpus" else Model)
-        elif root == "stacks":
-            self._record(root, key, _stack_record())
+        elif (record := late_record(root)) is not None:
+            self._record(root, key, record)
         elif root == "prices":
             self.prices_of(self._gpu_key(key))
         elif root == "sources":
@@ -374,10 +409,3 @@ class _Sources:
 
     def source_ids(self) -> list[str]:
         return [key for document in self._documents for key in document.ids("sources")]
-
-
-def _stack_record() -> type[Stack]:
-    """Return the record of a stack, imported when one is asked for: many questions need none."""
-    from planner.catalogue.stacks import Stack
-
-    return Stack

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from planner.errors import nearest_names
@@ -15,13 +16,21 @@ class Root:
 
     file: str
     kind: str
+    record: str = ""
+    """Module and record, where it is imported when one is asked for: many questions need none."""
 
 
 ROOTS: Mapping[str, Root] = {
     "gpus": Root("hardware.yaml", "gpu"),
     "models": Root("models.yaml", "model"),
     "prices": Root("prices.yaml", "price"),
-    "stacks": Root("stacks.yaml", "stack"),
+    "stacks": Root("stacks.yaml", "stack", "stacks:Stack"),
+    "kernels": Root("stacks.yaml", "kernel rule", "kernels:KernelRule"),
+    "host": Root("stacks.yaml", "host time", "effects:Host"),
+    "acceptance": Root("stacks.yaml", "acceptance table", "effects:AcceptanceTable"),
+    "speedups": Root("stacks.yaml", "speed-up", "effects:Speedup"),
+    "transfers": Root("stacks.yaml", "transfer curve", "effects:TransferCurve"),
+    "fabrics": Root("hardware.yaml", "fabric", "fabrics:LinkFamily"),
     "unmapped": Root("hardware.yaml", "name"),
     "sources": Root("", "source"),
 }
@@ -29,6 +38,15 @@ ROOTS: Mapping[str, Root] = {
 
 FILES = tuple(sorted({root.file for root in ROOTS.values() if root.file}))
 """The shipped files."""
+
+
+def late_record(root: str) -> type[Any] | None:
+    """Return the record of a root key, imported now, or None where it is not imported late."""
+    module, _, name = ROOTS[root].record.partition(":")
+    if not module:
+        return None
+    record: type[Any] = getattr(import_module(f"planner.catalogue.{module}"), name)
+    return record
 
 
 def nearest_root(name: str) -> str:
