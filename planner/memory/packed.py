@@ -17,13 +17,13 @@ PAGE_MULTIPLE = 576
 """Pages of the FP8 layout are padded to a multiple of this many bytes, as FlashMLA wants them."""
 
 
-def packed_layout(caches: Counter[Cache], block: int, rules: PageRules) -> Layout:
-    """Return the layout of a stage whose layers compress their tokens.
+def packed_layout(caches: Counter[Cache], whole: Counter[Cache], block: int, rules: PageRules) -> Layout:
+    """Return the layout of a stage of a model whose layers compress their tokens.
 
     Parameters
     ----------
-    caches : Counter of Cache
-        The caches of the stage.
+    caches, whole : Counter of Cache
+        The caches of the stage, and of the whole model, which decides on sizes and groups.
     block : int
         Tokens of a block of compressed layers.
     rules : PageRules
@@ -33,20 +33,17 @@ def packed_layout(caches: Counter[Cache], block: int, rules: PageRules) -> Layou
     -------
     Layout
     """
-    tokens = {cache: count for cache, count in caches.items() if isinstance(cache, TokenCache)}
-    full: Counter[int] = Counter()
-    for cache, count in tokens.items():
-        if cache.window is None:
-            full[_padded(block * entry_bytes(cache, rules) / cache.stride)] += count
-    windows = _window_pages([(c, n) for c, n in tokens.items() if c.window is not None], sorted(full), rules)
+    full = _full_pages(whole, block, rules)
+    windows = _window_pages(whole, sorted(full), rules)
     wanted = [max(full.values()), *(max(sizes.values()) for sizes in windows.values())]
     per_group = least_padding(wanted, wanted[0])
-    slots = Counter(full)
+    slots = _full_pages(caches, block, rules)
+    here = _window_pages(caches, sorted(full), rules)
     groups = [Page("full", block, sum(full))]
     for (size, window), sizes in windows.items():
         number = ceil_div(max(sizes.values()), per_group)
         groups += [Page("window", size, 0, window)] * number
-        for page_bytes, count in sizes.items():
+        for page_bytes, count in here[size, window].items():
             slots[page_bytes] = max(slots[page_bytes], ceil_div(count, number))
     return Layout(
         block_size=block,
@@ -54,6 +51,15 @@ def packed_layout(caches: Counter[Cache], block: int, rules: PageRules) -> Layou
         groups=tuple(groups),
         hybrid=False,
     )
+
+
+def _full_pages(caches: Counter[Cache], block: int, rules: PageRules) -> Counter[int]:
+    """Return the layers that keep everything by the size of their page."""
+    pages: Counter[int] = Counter()
+    for cache, count in caches.items():
+        if isinstance(cache, TokenCache) and cache.window is None:
+            pages[_padded(block * entry_bytes(cache, rules) / cache.stride)] += count
+    return pages
 
 
 def least_padding(counts: Sequence[int], at_least: int) -> int:
@@ -83,17 +89,18 @@ def _padded(size: float) -> int:
 
 
 def _window_pages(
-    caches: Sequence[tuple[TokenCache, int]], sizes: Sequence[int], rules: PageRules
+    caches: Counter[Cache], sizes: Sequence[int], rules: PageRules
 ) -> dict[tuple[int, int], Counter[int]]:
     """Return layers by page size for each (tokens of a block, window).
 
-    A block holds as many tokens, a power of two, as the largest page has room for; where it has room for none
-    (a stage whose layers all compress much), it holds one and has a page of its own. Sums of tokens, which
-    are wide, share a block table with other sums of the same window but not with entries.
+    A block holds as many tokens, a power of two, as the largest page has room for; where it has room for
+    none, it holds one and has a page of its own. Sums of tokens, which are wide, share a block table with
+    other sums of the same window but not with entries.
     """
     families: dict[tuple[int, bool], list[tuple[TokenCache, int]]] = defaultdict(list)
-    for cache, count in caches:
-        families[cache.window or 0, cache.width > 0].append((cache, count))
+    for cache, count in caches.items():
+        if isinstance(cache, TokenCache) and cache.window is not None:
+            families[cache.window, cache.width > 0].append((cache, count))
     found: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
     for (window, _), members in families.items():
         widest = max(entry_bytes(cache, rules) for cache, _ in members)
