@@ -31,7 +31,7 @@ ROOMS = [
 ALLOWED = {
     "catalogue": {"pydantic", "yaml", "huggingface_hub"},
     "scenario": {"pydantic"},
-    "performance": {"numpy"},
+    "performance": {"numpy", "pandas"},
     "report": {"pandas", "rich"},
     "cli": {"click", "rich"},
 }

@@ -94,8 +94,48 @@ def read_csv(path: str | os.PathLike[str]) -> CsvTable:
         With file and line: unreadable, empty, binary, not UTF-8, not separated by commas, a column named
         twice or not at all, or a row that has more or fewer values than the header.
     """
-    file = str(path)
-    text = _decode(file, _read_bytes(Path(path)))
+    return parse_csv(str(path), read_text(path))
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a file of text in UTF-8, with or without a byte-order mark.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InvalidInput
+        With file and line: unreadable, too large, binary or not UTF-8.
+    """
+    return _decode(str(path), _read_bytes(Path(path)))
+
+
+def parse_csv(file: str, text: str) -> CsvTable:
+    """Take the text of a CSV file apart.
+
+    Parameters
+    ----------
+    file : str
+        Its name, for messages.
+    text : str
+        What it holds.
+
+    Returns
+    -------
+    CsvTable
+
+    Raises
+    ------
+    InvalidInput
+        As for `read_csv`.
+    """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header: tuple[str, ...] | None = None
@@ -166,7 +206,7 @@ def _read_bytes(path: Path) -> bytes:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise InvalidInput(
-                f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; a CSV of measurements is smaller"
+                f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; a file of measurements is smaller"
             )
         return path.read_bytes()
     except OSError as error:
@@ -178,7 +218,7 @@ def _decode(file: str, raw: bytes) -> str:
         raise InvalidInput(f"{file}:1: UTF-16 text; save the file as UTF-8")
     if b"\0" in raw:
         line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
-        raise InvalidInput(f"{file}:{line}: a NUL byte, so this is not a text file; a CSV in UTF-8 is needed")
+        raise InvalidInput(f"{file}:{line}: a NUL byte, so this is not a text file; text in UTF-8 is needed")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,28 @@ class Trace:
             raise InvalidInput(
                 f"{self.name}: a length is below 1; each request has at least one token in and out"
             )
+
+    @classmethod
+    def from_lists(
+        cls, name: str, arrival_s: Sequence[float], isl: Sequence[int], osl: Sequence[int]
+    ) -> Trace:
+        """Return the trace of plain lists.
+
+        Parameters
+        ----------
+        name : str
+            Where they come from, for messages.
+        arrival_s : sequence of float
+            Arrival times [s].
+        isl, osl : sequence of int
+            Input and output tokens.
+
+        Returns
+        -------
+        Trace
+        """
+        lengths = (np.array(values, dtype=np.int64) for values in (isl, osl))
+        return cls(name, np.array(arrival_s, dtype=np.float64), *lengths)
 
     def __len__(self) -> int:
         """Return the number of requests."""
