@@ -170,7 +170,7 @@ def build_layout(caches: Counter[Cache], rules: PageRules, whole: Counter[Cache]
     if any(isinstance(cache, TokenCache) and cache.kind == "compressed" for cache in whole or caches):
         from planner.memory.packed import packed_layout
 
-        return packed_layout(caches, block, rules)
+        return packed_layout(caches, whole or caches, block, rules)
     if len({(page.kind, page.window) for page in everywhere if page.kind != "index"}) <= 1:
         total = sum(page.bytes * count for page, count in pages.items())
         first = next(iter(everywhere), Page("full", block, 0))

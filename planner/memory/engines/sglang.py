@@ -74,7 +74,8 @@ class SglangRule:
         stages = [
             self._stage_pool(setup, stage, available) for stage, available in enumerate(available_bytes)
         ]
-        smallest = min(stages, key=lambda found: found.tokens)
+        # A stage whose layers all use the caches of others holds any number of requests.
+        smallest = min(stages, key=lambda found: (found.max_concurrency, found.tokens))
         copies = setup.deployment.dp
         return Pool(
             available_bytes=min(available_bytes),

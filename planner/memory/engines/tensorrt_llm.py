@@ -47,9 +47,11 @@ class TensorRtLlmRule:
     def pool(self, setup: Setup, available_bytes: Sequence[float]) -> Pool:
         """Return the KV pool: whole blocks, the stage with the fewest decides."""
         block = int(setup.assume("block_size", setup.deployment.block_size))
+        # A stage whose layers all use the caches of others holds any number of blocks.
         blocks, stage = min(
             (self._blocks(setup, stage, block, available), stage)
             for stage, available in enumerate(available_bytes)
+            if self._block_bytes(setup, stage, block)
         )
         found = cells(setup, setup.caches(stage))
         size = found.growing_bytes + found.window_bytes
@@ -72,9 +74,11 @@ class TensorRtLlmRule:
         )
 
     def _blocks(self, setup: Setup, stage: int, block: int, available: float) -> int:
+        return max(int(available // self._block_bytes(setup, stage, block)), 0)
+
+    def _block_bytes(self, setup: Setup, stage: int, block: int) -> float:
         found = cells(setup, setup.caches(stage))
-        size = found.growing_bytes + found.window_bytes
-        return max(int(available // (block * size)), 0) if size else 1
+        return block * (found.growing_bytes + found.window_bytes)
 
     def request_bytes(self, setup: Setup, tokens: int) -> float:
         """Return what one request of so many tokens takes on the stage where it takes most [bytes]."""

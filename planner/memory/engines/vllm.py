@@ -59,8 +59,12 @@ class VllmRule:
         rules = page_rules(setup)
         layouts = self.layouts(setup, rules)
         blocks = min(
-            max(int(available // layout.block_bytes), 0) if layout.block_bytes else 1
-            for available, layout in zip(available_bytes, layouts, strict=True)
+            (
+                max(int(available // layout.block_bytes), 0)
+                for available, layout in zip(available_bytes, layouts, strict=True)
+                if layout.block_bytes
+            ),
+            default=1,
         )
         layout = layouts[0]
         needed = layout.request_blocks(setup.context, rules)
