@@ -27,8 +27,11 @@ def verdict_sentence(answer: FitAnswer) -> str:
     """
     memory, name = answer.memory, answer.model_name
     if not memory.fits:
-        quite = "may just not fit" if memory.verdict == "tight" else "does not fit"
-        said = f"{name} {quite} on {place(answer, memory)}: {reason(memory)}."
+        where = place(answer, memory)
+        tight = f"is tight on {where} and does not fit as set up"
+        said = (
+            f"{name} {tight if memory.verdict == 'tight' else f'does not fit on {where}'}: {reason(memory)}."
+        )
         return f"{said} {_what_instead(answer)}"
     holding = f"with a KV cache of {memory.kv_tokens:,} tokens, {requests_held(memory)}"
     tightly = " tightly" if memory.verdict == "tight" else ""

@@ -52,6 +52,11 @@ def test_verdict_on_sizes_that_were_given():
         "of each GPU, where 144.0 GiB can be used. The smallest that holds it is 16 x B200-SXM over 2 nodes "
         "(TP8 PP2)."
     )
+    near = judged(weights_gib=141.0)
+    near = replace(near, memory=replace(near.memory, verdict="tight"))
+    assert near.sentence.startswith(
+        "Made 1T is tight on one node of 8 x B200-SXM (TP8) and does not fit as set up: weights and working"
+    )
     lost = replace(judged(weights_gib=190.0), smallest=None)
     assert lost.sentence.endswith("No deployment that was tried holds it.")
 
