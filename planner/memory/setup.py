@@ -50,6 +50,8 @@ class Setup:
         Layers of each pipeline stage.
     weights : list of Counter
         Weights of each stage by group [bytes].
+    tiles : Tiles
+        To what the engine's kernels pad experts.
     draft_layers : tuple of Layer
         Layers of a draft that are loaded too: the checkpoint's own, or another model's.
     assumptions, warnings : list
@@ -70,6 +72,7 @@ class Setup:
     concurrency: int
     stages: list[range]
     weights: list[Counter[str]]
+    tiles: Tiles = field(default_factory=Tiles)
     draft_layers: tuple[Layer, ...] = ()
     assumptions: list[Assumption] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -105,9 +108,9 @@ class Setup:
         if given is not None:
             return given
         value = self.number(setting or name)
-        self.note(
-            name, int(value) if value == int(value) else value, "", self.setting(setting or name).provenance()
-        )
+        found = self.setting(setting or name)
+        shown = int(value) if value == int(value) and not isinstance(found.value, bool) else found.value
+        self.note(name, shown, "", found.provenance())
         return value
 
     def note(self, name: str, value: object, unit: str, provenance: str) -> None:
@@ -251,12 +254,13 @@ def prepare(
     if own_draft:
         setup.draft_layers = architecture.draft
     setup.kv_dtype = _kv_dtype(setup)
+    setup.tiles = Tiles(_tiles(setup, "expert_tile"), _tiles(setup, "expert_stream_tile"))
     setup.weights = stage_weights(
         architecture,
         scheme,
         deployment.sharding,
         stages,
-        tiles=Tiles(_tiles(setup, "expert_tile"), _tiles(setup, "expert_stream_tile")),
+        tiles=setup.tiles,
         draft=own_draft,
         towers=not deployment.text_only,
         plain_layers=excepted_layers(model, deployment.weight_dtype),

@@ -28,11 +28,10 @@ def verdict_sentence(answer: FitAnswer) -> str:
     memory, name = answer.memory, answer.model_name
     if not memory.fits:
         where = place(answer, memory)
-        tight = f"is tight on {where} and does not fit as set up"
-        said = (
-            f"{name} {tight if memory.verdict == 'tight' else f'does not fit on {where}'}: {reason(memory)}."
-        )
-        return f"{said} {_what_instead(answer)}"
+        verdict = f"does not fit on {where}"
+        if memory.verdict == "tight":
+            verdict = f"is tight on {where} and does not fit as set up"
+        return f"{name} {verdict}: {reason(memory)}. {_what_instead(answer)}"
     holding = f"with a KV cache of {memory.kv_tokens:,} tokens, {requests_held(memory)}"
     tightly = " tightly" if memory.verdict == "tight" else ""
     small = answer.one_node
