@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.architecture.caches import StateCache
+from planner.architecture.tensors import Split
 from planner.memory.records import Pool, StageMemory
 from planner.memory.setup import Setup
 from planner.scenario import Deployment
@@ -230,4 +231,26 @@ def replication_warnings(setup: Setup) -> list[str]:
     states = [cache for cache in setup.caches() if isinstance(cache, StateCache)]
     if any(part.units and part.units < tp for cache in states for part in cache.tensors):
         found.append(f"some recurrent states have fewer heads than TP {tp} and are held by several GPUs")
+    padded = _padded_experts(setup)
+    if padded:
+        found.append(padded)
     return found
+
+
+def _padded_experts(setup: Setup) -> str | None:
+    """Return how far kernels pad the experts of a rank, where they do."""
+    sharding = setup.deployment.sharding
+    for tensor, _ in setup.architecture.counted_tensors():
+        if not (tensor.expert and tensor.is_matrix and tensor.split is Split.COLUMN):
+            continue
+        fmt = setup.scheme.format_of(tensor).name
+        width, stream = tensor.rank_shape(sharding)[1], tensor.cols
+        wide = tensor.rank_shape(sharding, setup.tiles.width.get(fmt, 1))[1]
+        deep = -(-stream // setup.tiles.stream.get(fmt, 1)) * setup.tiles.stream.get(fmt, 1)
+        if (wide, deep) != (width, stream):
+            share = wide * deep / (width * stream) - 1
+            return (
+                f"kernels pad each expert of a rank from {width:,} x {stream:,} to {wide:,} x {deep:,}: "
+                f"{share:.0%} more memory for experts"
+            )
+    return None

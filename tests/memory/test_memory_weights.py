@@ -69,6 +69,7 @@ def test_kernels_pad_narrow_experts(catalogue: Catalogue, tp: int, experts_gb: f
     # Kimi K3's experts are 3,072 wide: 384 a rank at TP 8 stays, 192 and 96 are padded to a multiple of 128.
     found = fit(catalogue, "kimi-k3", "b300-sxm", 8192, tp=tp)
     assert found.per_rank.weights_by_group["routed_experts"] / 1e9 == pytest.approx(experts_gb, abs=0.1)
+    assert any("kernels pad each expert" in text for text in found.warnings) is (tp > 8)
 
 
 def test_weights_in_groups_add_up(catalogue: Catalogue) -> None:
