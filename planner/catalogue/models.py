@@ -1,4 +1,4 @@
-"""The record of one model as `data/models.yaml` states it; what it means is decided by the architecture room."""
+"""The record of one model as `data/models.yaml` states it; the architecture room says what it means."""
 
 from __future__ import annotations
 

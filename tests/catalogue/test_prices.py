@@ -34,9 +34,9 @@ SUM_OF_PRICES = 659.1381
 @pytest.mark.parametrize(
     ("gpu", "provider", "usd", "kind", "date"),
     [
-        ("mi355x", "Wafer AI (as the source document prices it)", 2.50, "assumption", "2026"),
-        ("b200", "Wafer AI (as the source document prices it)", 4.25, "assumption", "2026"),
-        ("b300", "Wafer AI (as the source document prices it)", 6.00, "assumption", "2026"),
+        ("mi355x", "Wafer AI (as its Kimi K3 article prices it)", 2.50, "assumption", "2026"),
+        ("b200", "Wafer AI (as its Kimi K3 article prices it)", 4.25, "assumption", "2026"),
+        ("b300", "Wafer AI (as its Kimi K3 article prices it)", 6.00, "assumption", "2026"),
         ("mi355x", "InferenceX TCO model (3-year commit rental)", 2.90, "3y-rental", "2026-09"),
         ("b200", "InferenceX TCO model (own, hyperscaler volume)", 1.73, "TCO-hyperscaler", "2026-09"),
         ("h100", "Verda", 1.99, "on-demand", "2026-11-30"),
