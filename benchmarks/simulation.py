@@ -63,7 +63,7 @@ def main() -> None:
         ("closed loop, tabulated", TabulatedStepTimes(times, batching, 2048), ROOMY, batching, users),
         ("closed loop, prefill first", times, ROOMY, prefill_first, users),
         ("closed loop, pool too small", times, TIGHT, batching, users),
-        ("Poisson, 20 requests/s", times, ROOMY, batching, PoissonArrivals(rate_per_s=20)),
+        ("Poisson, 15 requests/s", times, ROOMY, batching, PoissonArrivals(rate_per_s=15)),
     ]
     for name, step_times, pool, how, arrivals in cases:
         begin = time.process_time()

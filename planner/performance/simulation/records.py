@@ -56,9 +56,9 @@ class KvPool(Scenario):
     def from_fit(cls, fit: MemoryFit) -> KvPool:
         """Return the pool of one data-parallel copy, as the memory model computed it.
 
-        The bytes of one token are those of a request of the fit's context, without its state, over that
-        context. Ask for the fit with the context that requests will have: caches with windows take more for
-        each token of a short one.
+        The bytes of one token are those of a request of the fit's context, without its state, over the tokens
+        of its blocks. Ask for the fit with the context that requests will have: caches with windows take more
+        for each token of a short one.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class KvPool(Scenario):
         """
         pool = fit.pool
         block = pool.block_size or 1
-        token_bytes = (pool.request_bytes - pool.state_bytes) / fit.context
+        token_bytes = (pool.request_bytes - pool.state_bytes) / (-(-fit.context // block) * block)
         if token_bytes <= 0:
             holds = int(pool.bytes / pool.state_bytes) if pool.state_bytes else None
             slots = min((limit for limit in (holds, pool.slots) if limit is not None), default=None)
