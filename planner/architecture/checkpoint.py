@@ -54,6 +54,38 @@ _LONGEST_PATTERN = 300
 
 Rules = dict[str, str]
 
+DTYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}
+"""The formats of weights that are not quantised, by their names in a configuration."""
+
+
+def base_format(config: Mapping[str, object], where: str) -> str:
+    """Return the format of the weights that a checkpoint does not quantise.
+
+    Parameters
+    ----------
+    config : mapping
+        A decoded Hugging Face ``config.json``.
+    where : str
+        What error messages name.
+
+    Returns
+    -------
+    str
+        BF16 where the configuration names no dtype, as nearly all checkpoints are.
+
+    Raises
+    ------
+    InvalidInput
+        When it names an unknown dtype.
+    """
+    for holder in _holders(Config(config, where)):
+        name = holder.text("torch_dtype", "dtype", default="").removeprefix("torch.")
+        if name and name not in DTYPES:
+            raise InvalidInput(f"{holder.where}: dtype {name[:40]!r} is unknown; known: {', '.join(DTYPES)}")
+        if name:
+            return DTYPES[name]
+    return "bf16"
+
 
 def formats_from_config(config: Mapping[str, object], architecture: Architecture, where: str) -> Rules:
     """Return the formats of a checkpoint's weight groups.

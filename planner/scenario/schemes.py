@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.architecture import Architecture
-from planner.architecture.checkpoint import formats_from_config
+from planner.architecture.checkpoint import DTYPES, base_format, formats_from_config
 from planner.architecture.formats import FORMATS
 from planner.architecture.quantisation import WeightScheme
 from planner.catalogue.models import Model, Quantisation
 from planner.errors import UnknownName, nearest_names
 
 NATIVE = ("native", "auto")
-CASTS = {
-    "bf16": "bf16",
-    "bfloat16": "bf16",
-    "f16": "f16",
-    "fp16": "f16",
-    "float16": "f16",
-    "f32": "f32",
-    "fp32": "f32",
-}
+CASTS = {**DTYPES, "bf16": "bf16", "f16": "f16", "fp16": "f16", "f32": "f32", "fp32": "f32"}
 """Dtypes that a checkpoint can be loaded in as a whole."""
 
 LINEAR_GROUPS = (
@@ -72,7 +64,7 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
         When the model has no such quantisation and no format has that name; names what there is.
     """
     native = native_formats(model, architecture)
-    base = CASTS.get(str(model.config.get("torch_dtype") or "bf16").removeprefix("torch."), "bf16")
+    base = base_format(model.config, model.id)
     wanted = quantisation.lower() if quantisation else None
     if wanted is None or wanted in NATIVE:
         return WeightScheme(_native_name(native, base), base, native)
@@ -134,7 +126,7 @@ def native_formats(model: Model, architecture: Architecture | None = None) -> Ma
     -------
     mapping of str to str
     """
-    if model.weights or architecture is None or not model.config.get("quantization_config"):
+    if model.weights or architecture is None:
         return model.weights
     return formats_from_config(model.config, architecture, model.id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.architecture import build_architecture
-from planner.architecture.checkpoint import formats_from_config
+from planner.architecture.checkpoint import base_format, formats_from_config
 from planner.catalogue import load_catalogue
 from planner.errors import InvalidInput, UnsupportedArchitecture
 
@@ -93,3 +93,21 @@ def test_no_quantisation_means_no_rules():
 def test_what_cannot_be_read_is_refused_by_name(config, error, says):
     with pytest.raises(error, match=says):
         formats(config)
+
+
+@pytest.mark.parametrize(
+    ("config", "fmt"),
+    [
+        ({"torch_dtype": "float16"}, "f16"),
+        ({"dtype": "torch.float32"}, "f32"),
+        ({"text_config": {"dtype": "float16"}}, "f16"),
+        ({}, "bf16"),
+    ],
+)
+def test_weights_that_are_not_quantised_have_the_dtype_of_the_configuration(config, fmt):
+    assert base_format(config, "config.json") == fmt
+
+
+def test_an_unknown_dtype_is_named():
+    with pytest.raises(InvalidInput, match="dtype 'float8' is unknown; known: bfloat16"):
+        base_format({"torch_dtype": "float8"}, "config.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.architecture import build_architecture
+from planner.architecture.totals import weight_bytes
 from planner.catalogue import Catalogue
 from planner.errors import UnknownName
 from planner.scenario import weight_scheme
@@ -64,3 +65,10 @@ def test_what_else_a_variant_says(catalogue: Catalogue) -> None:
     layers = excepted_layers(catalogue.model("llama-3.1-405b"), "fp8-fbgemm")
     assert {0, 125} <= layers
     assert excepted_layers(catalogue.model("llama-3.1-405b"), None) == frozenset()
+
+
+def test_a_configuration_alone_gives_the_formats_of_its_nested_part(catalogue: Catalogue) -> None:
+    listed = catalogue.model("kimi-k3")
+    imported = listed.model_copy(update={"weights": {}, "config_status": "imported"})
+    blocks = build_architecture(imported.config)
+    assert weight_bytes(blocks, weight_scheme(imported, blocks)) == 1_560_860_324_864
