@@ -18,6 +18,9 @@ Rate = Annotated[
     float, BeforeValidator(lambda value: read_quantity(value, Dimension.BYTES_PER_S)), Field(gt=0)
 ]
 
+Key = Annotated[int, Field(strict=False, gt=0)]
+"""A whole number as a key, which YAML files give as text."""
+
 
 class Sourced(Record):
     """A record with a source, a date and a confidence."""
@@ -78,7 +81,7 @@ class AcceptanceTable(Sourced):
     thinking: bool | None = None
     variant: str | None = None
     """What sets it apart from the plain table of the model; such a table is used only by name."""
-    tokens: dict[int, float] = Field(default_factory=dict)
+    tokens: dict[Key, float] = Field(default_factory=dict)
     """Drafted tokens to tokens of a step."""
     drafted: int | None = Field(default=None, gt=0)
     """Drafted tokens of `tasks`."""
@@ -110,7 +113,7 @@ class Speedup(Sourced):
     gpu: str
     gpus: int | None = Field(default=None, gt=0)
     engine: str | None = None
-    by_concurrency: dict[int, float] = Field(default_factory=dict)
+    by_concurrency: dict[Key, float] = Field(default_factory=dict)
     by_load: dict[str, float] = Field(default_factory=dict)
     """Where the source names the load in words (``single``, ``medium``, ``peak``), or gives a range."""
     over: str = "none"

@@ -12,7 +12,7 @@ from planner.catalogue.gpu import Gpu
 from planner.catalogue.stacks import Version, parse_version
 
 Family = Literal[
-    "attention backends", "MLA heads", "head sizes", "chosen backends", "FP8", "FP8 blocks", "FP4", "MoE"
+    "attention backends", "MLA heads", "head sizes", "chosen backends", "FP8", "FP8 blocks", "FP4"
 ]
 """What a rule is about; the tables of `docs/kernels.md` follow it."""
 
