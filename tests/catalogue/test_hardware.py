@@ -201,8 +201,8 @@ def test_achieved_figures_are_kept(catalogue: Catalogue) -> None:
     rows = Counter(kind for gpu in catalogue.gpus() for kind, found in gpu.achieved.items() for _ in found)
     assert rows["gemm"] == 128 + 11
     assert rows["memory_bandwidth"] == 46 + 34
-    assert rows["allreduce_busbw"] == 36
-    assert rows["collective_latency"] == 77
+    assert rows["allreduce_busbw"] == 36 + 6
+    assert rows["collective_latency"] == 77 + 4
     b200 = catalogue.gpu("b200").achieved
     curve = next(row for row in b200["collective_latency"] if row.stat.startswith("custom") and row.gpus == 8)
     assert curve.points is not None
