@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.catalogue.figures import Figure
 from planner.catalogue.gpu import Gpu
 from planner.catalogue.price import Price
+from planner.catalogue.references import unknown_references
 from planner.catalogue.roots import ROOTS, nearest_root
 from planner.errors import CatalogueError, UnknownName
 from planner.units import format_bytes, format_quantity
@@ -291,4 +292,4 @@ def _problems(catalogue: Catalogue, root: str, key: str) -> list[Problem]:
             known, gpu = False, key
         return [problem for price in catalogue.prices_of(gpu) for problem in check_price(price, known)]
     catalogue.load_entry(root, key)
-    return []
+    return [_error(message, *path) for path, message in unknown_references(catalogue, root, key)]

@@ -308,17 +308,26 @@ class Catalogue:
         except ValidationError as error:
             raise catalogue_error(error, record, shown, entries) from None
 
-    def load_entry(self, root: str, key: str) -> None:
-        """Read one entry of any root key, raising `CatalogueError` for what is wrong with it."""
+    def load_entry(self, root: str, key: str) -> Record | None:
+        """Read one entry of any root key, raising `CatalogueError` for what is wrong with it.
+
+        Returns
+        -------
+        Record or None
+            None for entries that are lists or have no record of their own.
+        """
         if root in ("gpus", "models"):
-            self._record(root, key, Gpu if root == "gpus" else Model)
-        elif (record := late_record(root)) is not None:
-            self._record(root, key, record)
-        elif root == "prices":
+            return self._record(root, key, Gpu if root == "gpus" else Model)
+        record = late_record(root)
+        if record is not None:
+            made: Record = self._record(root, key, record)
+            return made
+        if root == "prices":
             self.prices_of(self._gpu_key(key))
         elif root == "sources":
             for document in [*self._all_shipped(), *self.own]:
                 self.source_in(document, key)
+        return None
 
     def entries(self, root: str, key: str) -> list[Entry]:
         """Return the pieces an entry is merged from, the shipped one first."""
