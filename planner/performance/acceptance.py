@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -98,7 +99,7 @@ def tokens_per_step(
     if exact is not None:
         return exact
     chosen = _by_thinking(own, thinking)
-    means = [_interpolate(_curve(table), drafted) for table in chosen]
+    means = [_interpolate(curve, drafted) for curve in _curves(chosen)]
     tokens, least, most = fmean(means), min(means), max(means)
     if task is not None:
         ratio = _task_ratio(tables, chosen, task)
@@ -171,8 +172,13 @@ def _by_thinking(tables: list[AcceptanceTable], thinking: bool | None) -> list[A
     return agreeing or curves
 
 
-def _curve(table: AcceptanceTable) -> Mapping[int, float]:
-    return table.tokens or {table.drafted or 0: fmean(table.tasks.values())}
+def _curves(tables: Sequence[AcceptanceTable]) -> list[Mapping[int, float]]:
+    """Return one curve for each model, draft and way of thinking; tables by task are points of it."""
+    curves: defaultdict[tuple[object, ...], dict[int, float]] = defaultdict(dict)
+    for table in tables:
+        points = table.tokens or {table.drafted or 0: fmean(table.tasks.values())}
+        curves[table.models, table.draft, table.thinking].update(points)
+    return list(curves.values())
 
 
 def _interpolate(curve: Mapping[int, float], drafted: int) -> float:
