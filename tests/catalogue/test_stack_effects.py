@@ -104,7 +104,7 @@ HEAD = "    source: s\n    date: 2026\n"
         ),
         (
             "host:\n  vllm:\n    steps:\n"
-            '      - {versions: "*", mode: m, low: 2 ms, mid: 1 ms, high: 3 ms, source: a bench, date: 2026}\n',
+            '      - {versions: "*", mode: m, low: 2 ms, mid: 1 ms, high: 3 ms, source: a b, date: 2026}\n',
             "versions",
             "are not in order",
         ),
