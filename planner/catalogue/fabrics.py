@@ -25,9 +25,11 @@ AlgorithmName = Literal[
     "network_ep_low_latency",
     "network_ep_normal",
 ]
-"""one_shot, two_shot: an engine's own all-reduce. ring: the library's (NCCL, RCCL). in_switch: the switch adds.
-all_gather: of the library, also for reduce-scatter and broadcast. ep_*: dispatch or combination around experts;
-network_ep_*: the part of it between nodes."""
+"""one_shot, two_shot: an engine's own all-reduce. ring: the library's. in_switch: the switch adds.
+
+all_gather: of the library, also for reduce-scatter and broadcast. ep_*: dispatch to experts, or combination
+of what they return; network_ep_*: the part of it between nodes.
+"""
 
 
 def _read_seconds(value: Any) -> Any:

@@ -6,8 +6,8 @@ An algorithm that moves V bytes over a link of rate B takes
 
 The last term is what is lost to filling and draining a pipeline whose chunks have the best size: k chunks
 cost k x o + V / B and fill x V / (k x B), least where both are equal (Chan et al., "Collective communication:
-theory, practice, and experience", 2007). Tiers of links overlap in part; their times add as squares, which is
-never less than the slowest of them.
+theory, practice, and experience", 2007). Tiers of links work on different chunks at once, if not perfectly:
+their times add as cubes, which is never less than the slowest of them.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def lower_bound_s(
         if kind == "send":
             slowest = sent / tier.pair_bytes_per_s
         elif kind == "all_to_all":
-            copies = _copies(ranks, inside, size, top_k, dedup=True)
+            copies = min(_copies(ranks, inside, size, top_k, dedup=dedup) for dedup in (False, True))
             slowest = np.maximum(slowest, sent * copies / tier.rate(size))
         else:
             volume = VOLUMES[kind](size)
@@ -206,7 +206,7 @@ def _shared_buffer(
     found, inside = _best(kind, sent, fabric.tiers[0], ranks, fabric, engine), sizes[0]
     for tier, size in zip(fabric.tiers[1:], sizes[1:], strict=True):
         if size > 1:
-            found = np.hypot(found, _best(kind, sent / inside, tier, size, fabric, engine))
+            found = _overlapped(found, _best(kind, sent / inside, tier, size, fabric, engine))
             inside *= size
     return found
 
@@ -221,7 +221,13 @@ def _best(kind: str, sent: Array, tier: Tier, ranks: int, fabric: Fabric, engine
 
 
 def _fastest(times: Iterable[Array]) -> Array:
-    return reduce(lambda first, second: np.minimum(first, second, out=first), times)
+    return reduce(np.minimum, times)
+
+
+def _overlapped(first: Array, second: Array) -> Array:
+    """Return the time of two tiers that work at once: the cube root of their cubes."""
+    longer, shorter = np.maximum(first, second), np.minimum(first, second)
+    return np.asarray(longer * np.cbrt(1 + (shorter / longer) ** 3))
 
 
 def _volume(kind: str, name: AlgorithmName, ranks: int) -> float:
@@ -265,7 +271,7 @@ def _exchange(
         family = fabric.tiers[0].family if name.startswith("network_ep") else tier.family
         algorithm = family.algorithm(name)
         copies = _copies(ranks, inside, size, top_k, dedup=algorithm.dedup)
-        found = np.hypot(found, _time(algorithm, sent * (copies / tier.rate(size)), size))
+        found = _overlapped(found, _time(algorithm, sent * (copies / tier.rate(size)), size))
         inside *= size
     return found
 
@@ -275,14 +281,15 @@ def _copies(ranks: int, inside: int, size: int, top_k: int, *, dedup: bool) -> f
 
     Experts are chosen at random. Of `units` = ranks / inside groups, those other than a token's own that hold
     any of its k experts are (units - 1) (1 - (1 - 1/units)^k); each gets it once where a kernel removes
-    doubles, and passes it on inside. Without that every one of the k copies travels on its own.
+    doubles, and passes it on inside. Without that every one of the k copies travels on its own, and a tier
+    carries only those that it delivers.
     """
     counted = min(top_k, ranks)
+    units = -(-ranks // inside)
     if dedup:
-        units = -(-ranks // inside)
         return (units - 1) * (1 - (1 - 1 / units) ** top_k) / counted
-    reached = min(inside * size, ranks)
-    return top_k * (reached - inside) / ranks / counted
+    farther = -(-ranks // (inside * size))
+    return top_k * (1 / farther - 1 / units) / counted
 
 
 def _time(algorithm: Algorithm, wire_s: Array, ranks: int) -> Array:
