@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +12,39 @@ from planner.errors import InvalidInput
 LARGEST = 1 << 31
 # Layers are held one by one, so their number is bounded by what fits in a list.
 MOST_LAYERS = 1 << 14
+
+
+def _shown(value: object) -> str:
+    """Return a value as its file has it, quotes of texts included, cut where it is long."""
+    written = json.dumps(value, default=str)
+    return written if len(written) <= 40 else f"{written[:37]}..."
+
+
+def head_width(hidden: int, heads: int, where: str) -> int:
+    """Return the width of each of the heads that make up a hidden width.
+
+    Parameters
+    ----------
+    hidden, heads : int
+        The width, and how many heads share it.
+    where : str
+        What the message names.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InvalidInput
+        When the heads do not divide the width.
+    """
+    if hidden % heads:
+        raise InvalidInput(
+            f"{where}: num_attention_heads is {heads}, which does not divide hidden_size {hidden}, "
+            "and no head_dim is given"
+        )
+    return hidden // heads
 
 
 class Config:
@@ -82,7 +116,7 @@ class Config:
             largest = MOST_LAYERS if "layers" in key or "depth" in key else LARGEST
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
                 giant = isinstance(value, int) and abs(value) > 10**40
-                shown = "a giant integer" if giant else str(value)[:40]
+                shown = "a giant integer" if giant else _shown(value)
                 raise InvalidInput(f"{self.where}: {key} is {shown}; expected an integer from 0 to {largest}")
             return value
         if default is None:
@@ -112,7 +146,7 @@ class Config:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise InvalidInput(f"{self.where}: {key} is {str(value)[:40]}; expected true or false")
+            raise InvalidInput(f"{self.where}: {key} is {_shown(value)}; expected true or false")
         return value
 
     def text(self, *keys: str, default: str | None = None) -> str:
@@ -139,7 +173,7 @@ class Config:
             if value is None:
                 continue
             if not isinstance(value, str):
-                raise InvalidInput(f"{self.where}: {key} is {str(value)[:40]}; expected a text")
+                raise InvalidInput(f"{self.where}: {key} is {_shown(value)}; expected a text")
             return value
         if default is None:
             raise InvalidInput(f"{self.where}: {' or '.join(keys)} is missing")

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planner.architecture import build_architecture
+from planner.architecture.blocks.gdn import GatedDeltaNet
+from planner.architecture.blocks.lightning import LightningAttention
+from planner.architecture.blocks.mamba import Mamba2
+from planner.architecture.families.vision import encoder_layers
 from planner.architecture.totals import active_parameters, kv_bytes_per_token, parameters
 from planner.errors import InvalidInput, UnsupportedArchitecture
 
@@ -98,6 +102,44 @@ def test_gpt_oss_alternates_from_a_sliding_layer():
 def test_unknown_values_are_named_and_never_guessed(change, message):
     with pytest.raises(InvalidInput, match=message):
         build_architecture({**GPT_OSS, **change})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"num_attention_heads": 40, "num_key_value_heads": 7},
+            "mine: 7 KV heads do not divide 40 attention",
+        ),
+        ({"num_key_value_heads": 3}, "nearest possible: 2 or 4"),
+        (
+            {"num_attention_heads": 3, "head_dim": None},
+            "num_attention_heads is 3, which does not divide hidden",
+        ),
+        ({"hidden_size": "64"}, r'hidden_size is "64"; expected an integer'),
+        ({"hidden_size": True}, "hidden_size is true; expected an integer"),
+        ({"model_type": 3}, "model_type is 3; expected a text"),
+    ],
+)
+def test_sizes_that_no_model_has_are_refused(change, message):
+    with pytest.raises(InvalidInput, match=message):
+        build_architecture({**QWEN3, **change}, "mine")
+
+
+def test_other_heads_and_experts_that_cannot_be():
+    with pytest.raises(InvalidInput, match="a token uses 5 experts, but there are 4"):
+        build_architecture({**GPT_OSS, "num_experts_per_tok": 5})
+    with pytest.raises(InvalidInput, match="3 key heads of linear attention do not divide 8 value heads"):
+        GatedDeltaNet(64, key_heads=3, value_heads=8, key_dim=16, value_dim=16, kernel=4)
+    with pytest.raises(InvalidInput, match="3 Mamba groups do not divide 8 Mamba heads"):
+        Mamba2(64, heads=8, head_dim=16, groups=3, state=16, kernel=4)
+    with pytest.raises(InvalidInput, match="3 KV heads do not divide 8 attention heads"):
+        LightningAttention(64, heads=8, kv_heads=3, head_dim=16)
+
+
+def test_heads_of_an_encoder_divide_its_width():
+    with pytest.raises(InvalidInput, match="encoder: num_attention_heads is 5, which does not divide"):
+        encoder_layers(64, 5, 128, 2)
 
 
 def test_unknown_model_type_of_a_known_architecture():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.architecture.blocks.legal import division_refusal
+from planner.architecture.blocks.legal import check_groups, division_refusal
 from planner.architecture.caches import Cache, StateCache, StateTensor
 from planner.architecture.mixing import Mixing, recurrence
 from planner.architecture.tensors import Sharding, Split, Tensor
@@ -43,6 +43,10 @@ class GatedDeltaNet:
     kernel: int
     state_dtype: str = "f32"
     fused_inputs: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse value heads that cannot share the key heads."""
+        check_groups(self.value_heads, self.key_heads, ("value heads", "key heads of linear attention"))
 
     @property
     def _values(self) -> int:

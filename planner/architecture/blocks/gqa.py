@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.architecture.blocks.legal import heads_refusal
+from planner.architecture.blocks.legal import check_groups, heads_refusal
 from planner.architecture.caches import Cache, TokenCache
 from planner.architecture.mixing import Mixing
 from planner.architecture.tensors import Sharding, Split, Tensor
@@ -70,6 +70,10 @@ class GroupedQueryAttention:
     cross: bool = False
     fused: bool = False
     chunked: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse heads that cannot share the keys and values."""
+        check_groups(self.q_heads, self.kv_heads)
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""

@@ -1,6 +1,34 @@
-"""Which parallel sizes a block can be divided into."""
+"""Which sizes a block can have, and which parallel sizes it can be divided into."""
 
 from __future__ import annotations
+
+from planner.errors import InvalidInput
+
+
+class ImpossibleBlock(InvalidInput):
+    """Sizes that no model can have, such as 7 KV heads for 40 attention heads."""
+
+
+def check_groups(heads: int, groups: int, names: tuple[str, str] = ("attention heads", "KV heads")) -> None:
+    """Refuse heads that cannot share so many groups.
+
+    Parameters
+    ----------
+    heads, groups : int
+        Heads, and the fewer groups that they share.
+    names : tuple of str
+        What the message calls them.
+
+    Raises
+    ------
+    ImpossibleBlock
+        When the groups do not divide the heads; it names the nearest numbers that do.
+    """
+    if heads % groups == 0:
+        return
+    possible = sorted(divisors(heads), key=lambda size: (abs(size - groups), size))[:2]
+    near = " or ".join(str(size) for size in sorted(possible))
+    raise ImpossibleBlock(f"{groups} {names[1]} do not divide {heads} {names[0]}; nearest possible: {near}")
 
 
 def divisors(number: int, limit: int = 64) -> list[int]:

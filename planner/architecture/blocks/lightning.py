@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.architecture.blocks.legal import heads_refusal
+from planner.architecture.blocks.legal import check_groups, heads_refusal
 from planner.architecture.caches import Cache, StateCache, StateTensor
 from planner.architecture.mixing import Mixing, recurrence
 from planner.architecture.tensors import Sharding, Split, Tensor
@@ -45,6 +45,10 @@ class LightningAttention:
     output_norm: bool = True
     fused: bool = False
     state_dtype: str = "f32"
+
+    def __post_init__(self) -> None:
+        """Refuse heads that cannot share the keys and values."""
+        check_groups(self.heads, self.kv_heads)
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""

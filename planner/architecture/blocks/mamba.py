@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.architecture.blocks.legal import heads_refusal
+from planner.architecture.blocks.legal import check_groups, heads_refusal
 from planner.architecture.caches import Cache, StateCache, StateTensor
 from planner.architecture.mixing import Mixing, recurrence
 from planner.architecture.tensors import Sharding, Split, Tensor
@@ -46,6 +46,10 @@ class Mamba2:
     conv_bias: bool = True
     proj_bias: bool = False
     state_dtype: str = "f32"
+
+    def __post_init__(self) -> None:
+        """Refuse heads that cannot share the groups."""
+        check_groups(self.heads, self.groups, ("Mamba heads", "Mamba groups"))
 
     @property
     def _inner(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.architecture.blocks.legal import division_refusal, divisors
+from planner.architecture.blocks.legal import ImpossibleBlock, division_refusal, divisors
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.caches import Cache
 from planner.architecture.mixing import Mixing
@@ -73,6 +73,11 @@ class MixtureOfExperts:
     router_scales: int = 0
     fused: bool = False
     shared_fused: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse more experts for a token than there are."""
+        if self.top_k > self.experts:
+            raise ImpossibleBlock(f"a token uses {self.top_k} experts, but there are {self.experts}")
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""

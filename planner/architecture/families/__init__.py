@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from planner.architecture.blocks.legal import ImpossibleBlock
 from planner.architecture.config import Config
 from planner.architecture.model import Architecture
-from planner.errors import UnsupportedArchitecture, nearest_names
+from planner.errors import InvalidInput, UnsupportedArchitecture, nearest_names
 
 # Architecture name (`architectures[0]`) -> module of this package that builds it. A family is imported only
 # when a model of it is asked for.
@@ -135,7 +136,10 @@ def build_architecture(config: Mapping[str, Any], where: str = "config.json") ->
     InvalidInput
         When a field is missing or impossible.
     """
-    return build_model(Config(config, where))
+    try:
+        return build_model(Config(config, where))
+    except ImpossibleBlock as error:
+        raise InvalidInput(f"{where}: {error}") from None
 
 
 def build_model(config: Config) -> Architecture:

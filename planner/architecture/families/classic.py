@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from planner.architecture.blocks.gqa import GroupedQueryAttention
 from planner.architecture.blocks.mlp import DenseMlp
-from planner.architecture.config import Config
+from planner.architecture.config import Config, head_width
 from planner.architecture.families.common import embedding, lm_head
 from planner.architecture.model import Architecture, Block, Layer, Weights, norm
 from planner.architecture.tensors import Split, Tensor
@@ -74,13 +74,14 @@ def build(config: Config) -> Architecture:
     traits = TRAITS[kind]
     hidden, vocab = config.size("hidden_size", "n_embd", "n_embed"), config.size("vocab_size")
     heads = config.size("num_attention_heads", "n_head")
+    width_of_head = head_width(hidden, heads, config.where)
     bias = traits.attention_bias or config.flag("bias")
     attention = GroupedQueryAttention(
         hidden=hidden,
         q_heads=heads,
         kv_heads=falcon_kv_heads(config, heads) if kind == "falcon" else heads,
-        key_dim=hidden // heads,
-        value_dim=hidden // heads,
+        key_dim=width_of_head,
+        value_dim=width_of_head,
         qkv_bias=bias,
         out_bias=bias,
         fused=traits.fused_qkv,

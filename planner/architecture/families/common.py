@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from planner.architecture.config import Config
+from planner.architecture.config import Config, head_width
 from planner.architecture.model import Architecture, Block, Layer, Weights, norm
 from planner.architecture.tensors import Split, Tensor
 from planner.errors import InvalidInput
@@ -62,7 +62,7 @@ def head_dim(config: Config) -> int:
     """
     if "head_dim" in config:
         return config.size("head_dim")
-    return config.size("hidden_size") // config.size("num_attention_heads")
+    return head_width(config.size("hidden_size"), config.size("num_attention_heads"), config.where)
 
 
 def listed_kinds(config: Config, key: str, known: Collection[str], layers: int | None = None) -> list[str]:

@@ -9,7 +9,7 @@ from planner.architecture.blocks.hyper import HyperConnection
 from planner.architecture.blocks.kda import DeltaAttention
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.tower import Tower
-from planner.architecture.config import Config
+from planner.architecture.config import Config, head_width
 from planner.architecture.families.common import draft_entry, embedding, listed_kinds, lm_head
 from planner.architecture.families.deepseek import latent_attention, routed_experts, sparse_indexer
 from planner.architecture.families.vision import linear, patch_embedding, table
@@ -101,7 +101,7 @@ def _tower(config: Config) -> Tower:
     """Return the vision tower (Hugging Face class Glm5NextVisionModel)."""
     hidden, heads, depth = config.size("hidden_size"), config.size("num_heads"), config.size("depth")
     intermediate, out = config.size("intermediate_size"), config.size("out_hidden_size")
-    width = hidden // heads
+    width = head_width(hidden, heads, config.where)
     attention = GroupedQueryAttention(
         hidden, heads, heads, width, width, qkv_bias=True, out_bias=True, qk_norm=2 * width
     )

@@ -7,7 +7,7 @@ from math import gcd, prod
 from planner.architecture.blocks.gqa import GroupedQueryAttention
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.tower import Tower
-from planner.architecture.config import Config
+from planner.architecture.config import Config, head_width
 from planner.architecture.families.vision import linear, table
 from planner.architecture.model import Block, norm
 
@@ -35,7 +35,7 @@ def moonvit(config: Config, text_hidden: int) -> Tower:
     # Before Kimi K3 these fields did not exist: layer norms, biases everywhere, heads as wide as the stream.
     vectors = 1 if config.choice("norm_type", ("layernorm", "rmsnorm"), "layernorm") == "rmsnorm" else 2
     bias = config.flag("linear_bias", default=True)
-    width = config.size("qkv_hidden_size", default=hidden) // heads
+    width = head_width(config.size("qkv_hidden_size", default=hidden), heads, config.where)
     stream_norm = norm(*[hidden] * vectors)
     qkv_bias = config.flag("attn_bias", default=True)
     attention = GroupedQueryAttention(

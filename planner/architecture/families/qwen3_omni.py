@@ -13,7 +13,7 @@ from planner.architecture.blocks.gqa import GroupedQueryAttention
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.moe import MixtureOfExperts
 from planner.architecture.blocks.tower import Tower
-from planner.architecture.config import Config
+from planner.architecture.config import Config, head_width
 from planner.architecture.families import build_model
 from planner.architecture.families.vision import encoder_layers, linear, qwen3_vl, table
 from planner.architecture.model import Architecture, Block, norm
@@ -237,7 +237,7 @@ def code2wav(config: Config) -> Parts:
     """
     hidden, layers = config.size("hidden_size"), config.size("num_hidden_layers")
     heads, decoder = config.size("num_attention_heads"), config.size("decoder_dim")
-    width = hidden // heads
+    width = head_width(hidden, heads, config.where)
     codes = config.size("codebook_size") * config.size("num_quantizers")
     parts: Parts = [
         (table("code_embedding", codes, hidden), 1),

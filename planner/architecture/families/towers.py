@@ -7,7 +7,7 @@ from math import gcd
 from planner.architecture.blocks.gqa import GroupedQueryAttention
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.tower import Tower
-from planner.architecture.config import Config
+from planner.architecture.config import Config, head_width
 from planner.architecture.families.vision import (
     attention,
     encoder_layers,
@@ -37,7 +37,7 @@ def intern_vit(config: Config, out: int) -> Tower:
     hidden, heads = config.size("hidden_size"), config.size("num_attention_heads")
     intermediate, layers = config.size("intermediate_size"), config.size("num_hidden_layers")
     positions = (config.size("image_size") // config.size("patch_size")) ** 2 + 1
-    width = hidden // heads
+    width = head_width(hidden, heads, config.where)
     heads_block = GroupedQueryAttention(hidden, heads, heads, width, width, out_bias=True, qk_norm=2 * hidden)
     merged = 4 * hidden
     # Ranks that the 25 heads do not divide hold all of attention, yet share the MLP.

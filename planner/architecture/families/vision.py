@@ -7,7 +7,7 @@ from math import gcd
 from planner.architecture.blocks.gqa import GroupedQueryAttention
 from planner.architecture.blocks.mlp import DenseMlp
 from planner.architecture.blocks.tower import Tower
-from planner.architecture.config import Config
+from planner.architecture.config import Config, head_width
 from planner.architecture.model import Block, Weights, norm
 from planner.architecture.tensors import Split, Tensor
 
@@ -90,7 +90,7 @@ def attention(hidden: int, heads: int, bias: bool = True) -> GroupedQueryAttenti
     -------
     GroupedQueryAttention
     """
-    width = hidden // heads
+    width = head_width(hidden, heads, "vision or audio encoder")
     return GroupedQueryAttention(hidden, heads, heads, width, width, qkv_bias=bias, out_bias=bias)
 
 
