@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.catalogue import Catalogue, Gpu, Model, load_catalogue
 from planner.catalogue.imported import ModelChoice, model_from
 from planner.economics import PricePerHour, catalogue_price, given_price
-from planner.errors import InvalidInput, unknown_name
+from planner.errors import InvalidInput, Unsupported, unknown_name
 from planner.planning.sizing import Sizes, judge
 from planner.report.fit import FitAnswer, FitReport
 from planner.scenario import Deployment, Workload
@@ -114,7 +114,7 @@ def fit(
         **further,
     )
     workload = Workload(context=context, concurrency=concurrency, isl=isl, osl=osl)
-    prices = _prices(types, price, price_kind, book)
+    prices, unpriced = _prices(types, price, price_kind, book)
     answers = []
     for record in types:
         judged = judge(
@@ -134,6 +134,7 @@ def fit(
                 smallest=judged.smallest,
                 catalogue_digest=book.digest,
                 price=prices.get(record.id),
+                no_price=unpriced.get(record.id),
                 measured=_measured(chosen.model, record, book) if record.id in prices else None,
                 notes=_notes(chosen.model),
             )
@@ -196,8 +197,8 @@ def _further(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _prices(
     types: list[Gpu], price: float | Mapping[str, float] | None, kind: str | None, catalogue: Catalogue
-) -> dict[str, PricePerHour]:
-    """Return a price for each accelerator that has one: the given ones first, then those of a kind."""
+) -> tuple[dict[str, PricePerHour], dict[str, str]]:
+    """Return a price for each accelerator that has one, given ones first, and why others have none."""
     if isinstance(price, Mapping):
         given = {catalogue.gpu(name).id: given_price(usd) for name, usd in price.items()}
         others = sorted(set(given) - {record.id for record in types})
@@ -208,12 +209,17 @@ def _prices(
     else:
         given = {}
     if kind is None:
-        return given
-    catalogue.prices(kind=kind)
+        return given, {}
+    catalogue.prices(kind=kind)  # refuses a kind that does not exist
+    missing: dict[str, str] = {}
     for record in types:
-        if record.id not in given:
+        if record.id in given:
+            continue
+        try:
             given[record.id] = catalogue_price(gpu=record.id, kind=kind, quotes=catalogue.prices(record.id))
-    return given
+        except Unsupported as error:
+            missing[record.id] = str(error)
+    return given, missing
 
 
 def _measured(model: Model, gpu: Gpu, catalogue: Catalogue) -> MeasuredRates:

@@ -19,6 +19,7 @@ from planner.report.tables import (
     measured_table,
     memory_parts,
     memory_table,
+    price_text,
     side_by_side,
     with_marks,
 )
@@ -128,7 +129,10 @@ def _facts(answer: FitAnswer) -> list[tuple[str, str]]:
     if answer.price is not None:
         usd = answer.price.usd_per_gpu_hour
         hourly = hourly_cost_usd(gpus=answer.gpus, usd_per_gpu_hour=usd)
-        facts.append(("price", f"{answer.gpus} GPUs x {usd:,.2f} = {hourly:,.2f} USD/h"))
+        gpus = "1 GPU" if answer.gpus == 1 else f"{answer.gpus} GPUs"
+        facts.append(("price", f"{gpus} x {usd:,.2f} = {hourly:,.2f} USD/h ({price_text(answer.price)})"))
+    if answer.no_price is not None:
+        facts.append(("price", f"none: {answer.no_price}"))
     return facts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planner.catalogue import Price, PriceKind
@@ -11,6 +11,9 @@ from planner.errors import InvalidInput, Unsupported
 
 GIVEN = "given"
 """Kind of a price that the user states."""
+
+PUBLISHED = "published"
+"""Confidence of a quote that somebody published; others are inferred, unverified or assumed."""
 
 LOWEST_USD_PER_GPU_HOUR = 0.01
 HIGHEST_USD_PER_GPU_HOUR = 1000.0
@@ -29,11 +32,14 @@ class PricePerHour:
         The terms, such as "on-demand", or "given".
     provenance : str
         Who quotes it and when.
+    quotes : tuple of Price
+        The quotes it is the median of; empty for a price that the user states.
     """
 
     usd_per_gpu_hour: float
     kind: str
     provenance: str
+    quotes: tuple[Price, ...] = ()
 
 
 def given_price(usd_per_gpu_hour: float) -> PricePerHour:
@@ -62,7 +68,7 @@ def given_price(usd_per_gpu_hour: float) -> PricePerHour:
 
 
 def catalogue_price(*, gpu: str, kind: PriceKind | str, quotes: Sequence[Price]) -> PricePerHour:
-    """Return the median of the catalogue's quotes of one kind, with the range they span.
+    """Return the median of what providers ask on terms of one kind, with the range it spans.
 
     Parameters
     ----------
@@ -76,24 +82,41 @@ def catalogue_price(*, gpu: str, kind: PriceKind | str, quotes: Sequence[Price])
     Returns
     -------
     PricePerHour
-        For an even number of quotes the lower of the two in the middle, so that it is a price somebody asks.
+        The median over the latest quote of each provider; the mean of the two in the middle where their
+        number is even. Quotes that nobody published are left out unless there are no others.
 
     Raises
     ------
     Unsupported
         When nobody quotes this kind; it names the kinds that are quoted.
     """
-    wanted = sorted(
-        (quote for quote in quotes if quote.kind == kind), key=lambda quote: quote.usd_per_gpu_hour
-    )
-    if not wanted:
+    from statistics import median  # late: it is slow to import and most questions name no kind
+
+    of_kind = [quote for quote in quotes if quote.kind == kind]
+    if not of_kind:
         have = ", ".join(sorted({quote.kind.value for quote in quotes})) or "none"
         raise Unsupported(f"{gpu} has no {kind} price; kinds quoted: {have}; or state one: --price {gpu}=USD")
-    middle = wanted[(len(wanted) - 1) // 2]
-    dates = sorted(quote.date for quote in wanted)
-    if len(wanted) == 1:
-        said = f"{middle.provider}, {middle.date}"
-    else:
-        low, high = wanted[0].usd_per_gpu_hour, wanted[-1].usd_per_gpu_hour
-        said = f"median of {len(wanted)} quotes, {low:.2f} to {high:.2f} USD/h, {dates[0]} to {dates[-1]}"
-    return PricePerHour(middle.usd_per_gpu_hour, str(PriceKind(kind).value), said)
+    published = _latest_of_each(quote for quote in of_kind if quote.confidence == PUBLISHED)
+    wanted = published or _latest_of_each(of_kind)
+    said = _said(wanted)
+    if not published:
+        said += f" ({', '.join(sorted({quote.confidence for quote in wanted}))}: no published quote)"
+    usd = median(quote.usd_per_gpu_hour for quote in wanted)
+    return PricePerHour(usd, PriceKind(kind).value, said, wanted)
+
+
+def _latest_of_each(quotes: Iterable[Price]) -> tuple[Price, ...]:
+    """Return the latest quote of each provider, the cheapest first."""
+    latest: dict[str, Price] = {}
+    for quote in sorted(quotes, key=lambda quote: quote.date):
+        latest[quote.provider] = quote
+    return tuple(sorted(latest.values(), key=lambda quote: quote.usd_per_gpu_hour))
+
+
+def _said(quotes: Sequence[Price]) -> str:
+    dates = sorted(quote.date for quote in quotes)
+    if len(quotes) == 1:
+        return f"{quotes[0].provider}, {dates[0]}"
+    low, high = quotes[0].usd_per_gpu_hour, quotes[-1].usd_per_gpu_hour
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    return f"median of {len(quotes)} quotes, {low:.2f} to {high:.2f} USD/h, {when}"

@@ -45,6 +45,8 @@ class FitAnswer:
         Of the catalogue the answer comes from.
     price : PricePerHour or None
         Price of one GPU.
+    no_price : str or None
+        Why there is no price of the kind that was asked for.
     measured : MeasuredRates or None
         Measured output rates of this model on this accelerator, where a price was asked for.
     notes : tuple of str
@@ -63,6 +65,7 @@ class FitAnswer:
     smallest: MemoryFit | None
     catalogue_digest: str
     price: PricePerHour | None = None
+    no_price: str | None = None
     measured: MeasuredRates | None = None
     notes: tuple[str, ...] = ()
 

@@ -76,6 +76,7 @@ def fit_record(answer: FitAnswer) -> dict[str, Any]:
         "one_node": None if one_node is None else _summary(answer, one_node),
         "smallest_deployment": None if smallest is None else _summary(answer, smallest),
         "price": _price(answer),
+        "no_price": answer.no_price,
         "measured": measured_record(answer),
         "assumptions": [
             {"name": a.name, "value": a.value, "unit": a.unit, "provenance": a.provenance}
@@ -113,6 +114,8 @@ def flat_record(answer: FitAnswer) -> dict[str, Any]:
         "smallest_nodes": smallest.get("nodes"),
         "usd_per_gpu_hour": price.get("usd_per_gpu_hour"),
         "usd_per_hour": price.get("usd_per_hour"),
+        "price_kind": price.get("kind"),
+        "price_provenance": price.get("provenance"),
         "measured_peak_output_tps_total": measured.get("peak_output_tps_total"),
         "measured_gpus": measured.get("gpus"),
         "measured_single_stream_output_tps": measured.get("single_stream_output_tps"),
@@ -185,12 +188,16 @@ def _stream_rate(point: ServingPoint | None) -> float | None:
 def _price(answer: FitAnswer) -> dict[str, Any] | None:
     if answer.price is None:
         return None
-    usd = answer.price.usd_per_gpu_hour
+    usd, quotes = answer.price.usd_per_gpu_hour, answer.price.quotes
     return {
         "usd_per_gpu_hour": usd,
         "usd_per_hour": hourly_cost_usd(gpus=answer.gpus, usd_per_gpu_hour=usd),
         "kind": answer.price.kind,
         "provenance": answer.price.provenance,
+        "quotes": [
+            {"provider": quote.provider, "usd_per_gpu_hour": quote.usd_per_gpu_hour, "date": quote.date}
+            for quote in quotes
+        ],
     }
 
 

@@ -208,7 +208,7 @@ def measured_table(answers: Sequence[FitAnswer]) -> Table | None:
                     **measured,
                     "gpu": answer.gpu,
                     "usd_per_gpu_hour": price.usd_per_gpu_hour if price else None,
-                    "price_provenance": _price_text(price) if price else None,
+                    "price_provenance": price_text(price) if price else None,
                 }
             )
     if not rows:
@@ -223,7 +223,8 @@ def measured_table(answers: Sequence[FitAnswer]) -> Table | None:
     return Table(columns, tuple(rows), title)
 
 
-def _price_text(price: PricePerHour) -> str:
+def price_text(price: PricePerHour) -> str:
+    """Return the terms of a price and where it comes from, in words."""
     return price.provenance if price.kind == GIVEN else f"{price.kind}: {price.provenance}"
 
 

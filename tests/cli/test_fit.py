@@ -142,3 +142,25 @@ def test_own_entries_lie_over_the_shipped_ones_before_and_after_the_command(plan
     words = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100", "--json")
     for ran in (planner("--catalogue", str(file), *words), planner(*words, "--catalogue", str(file))):
         assert json.loads(ran.out)["per_rank"]["usable_gib"] == pytest.approx(60.0)
+
+
+def test_the_price_of_a_kind_is_shown_with_its_origin_in_text_and_csv(planner):
+    words = ("fit", "--model", "llama-3.1-8b", "--gpu", "b200", "--price-kind", "on-demand")
+    row = next(csv.DictReader(io.StringIO(planner(*words, "--csv").out)))
+    assert row["price_kind"] == "on-demand"
+    assert row["price_provenance"].startswith("median of ")
+    text = one_line(planner(*words).out)
+    usd = float(row["usd_per_gpu_hour"])
+    assert f"1 GPU x {usd:,.2f} = {usd:,.2f} USD/h (on-demand: {row['price_provenance']})" in text
+
+
+def test_an_accelerator_without_a_price_of_the_kind_keeps_its_answer(planner):
+    words = ("fit", "--model", "kimi-k3", "--gpu", "mi355x,b300", "--price-kind", "spot")
+    ran = planner(*words, "--json")
+    assert ran.code == 0
+    first, second = json.loads(ran.out)["results"]
+    assert first["price"] is None
+    assert first["no_price"].startswith("mi355x has no spot price; kinds quoted: ")
+    assert second["price"]["usd_per_gpu_hour"] > 0
+    assert second["no_price"] is None
+    assert "none: mi355x has no spot price" in one_line(planner(*words).out)
