@@ -76,6 +76,11 @@ ONE_WAY_GB_S = {
 XGMI_ONE_WAY_GB_S = {"gfx90a": 400, "gfx942": 448, "gfx950": 576}
 """The same for AMD's mesh, which goes by one name over the generations."""
 
+LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES = 1e9, 4e12
+MOST_BANDWIDTH_BYTES_PER_S, MOST_FLOP_PER_S = 100e12, 1e18
+MOST_NODE_GPUS = 1024
+"""Several times what any part of the catalogue has, its DDR tier included; more is a wrong unit."""
+
 _FIRST_SM = {"bf16": 80, "fp8": 89, "fp6": 100, "fp4": 100}
 _AMD_WITHOUT = {
     "gfx906": ("bf16", "fp8", "fp6", "fp4"),
@@ -211,7 +216,31 @@ def memory_in_order(gpu: Gpu) -> Findings:
             yield _error("not within 12 % below the nameplate in GiB", "memory", "framework")
 
 
+def size_is_possible(gpu: Gpu) -> Findings:
+    """No part holds more than `MOST_MEMORY_BYTES`, moves or computes more than the limits beside it."""
+    memory = gpu.memory
+    for field in ("marketed", "driver", "framework", "practical"):
+        figure = getattr(memory, field)
+        if figure is not None and not LEAST_MEMORY_BYTES <= figure.value <= MOST_MEMORY_BYTES:
+            yield _error(
+                f"{figure} is not the memory of one accelerator: {format_bytes(LEAST_MEMORY_BYTES)} to "
+                f"{format_bytes(MOST_MEMORY_BYTES)} is possible",
+                "memory",
+                field,
+            )
+    if memory.bandwidth is not None and memory.bandwidth.value > MOST_BANDWIDTH_BYTES_PER_S:
+        limit = format_quantity(MOST_BANDWIDTH_BYTES_PER_S, "bytes/s")
+        yield _error(f"{memory.bandwidth} is above the {limit} of any device memory", "memory", "bandwidth")
+    for dtype, peak in gpu.peaks.items():
+        if peak.value > MOST_FLOP_PER_S:
+            limit = format_quantity(MOST_FLOP_PER_S, "FLOP/s")
+            yield _error(f"{peak} is above the {limit} of any one part", "peaks", dtype)
+    if gpu.node.gpus is not None and (gpu.node.gpus.value > MOST_NODE_GPUS or gpu.node.gpus.value % 1):
+        yield _error(f"{gpu.node.gpus} is no number of GPUs of a server", "node", "gpus")
+
+
 GPU_RULES: tuple[Callable[[Gpu], Findings], ...] = (
+    size_is_possible,
     dense_not_sparse,
     alternatives_not_twice,
     formats_exist,

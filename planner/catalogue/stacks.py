@@ -24,26 +24,58 @@ from planner.units import Dimension
 Version = tuple[int, ...]
 
 
+_VERSION = re.compile(
+    r"v?(?P<numbers>\d{1,5}(?:\.\d{1,5}){0,3})(?P<early>[.-]?(?:a|b|c|rc|alpha|beta|pre|dev)\.?\d*)?"
+    r"(?P<rest>(?:[.-]?(?:post|dev)\.?\d*)*(?:\+[\w.-]+)?)",
+    re.IGNORECASE,
+)
+_UNNUMBERED = re.compile(r"0\.[01]\.dev\d*\S*|b\d{1,6}|main|latest|nightly", re.IGNORECASE)
+"""Builds whose name says nothing about rules: of an untagged checkout, and llama.cpp's."""
+
+BEFORE = 1_000_000
+"""Stands after the number before a release: its release candidates and development builds."""
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text is a version, or the name of a build that has none.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``0.20.2``, ``0.20.2rc1.dev249+g1a2b``, ``0.9.2+v0``, ``b4567`` or ``nightly``.
+
+    Returns
+    -------
+    bool
+    """
+    return bool(_VERSION.fullmatch(text.strip()) or _UNNUMBERED.fullmatch(text.strip()))
+
+
 def parse_version(text: str | None) -> Version | None:
     """Read the leading numbers of a version, or None where there are none.
 
     Parameters
     ----------
     text : str or None
-        Such as ``0.20.2rc1.dev249`` or ``0.9.2 (V0)``. Development builds that call themselves ``0.1.dev``
-        have no usable number.
+        Such as ``0.20.2``, ``0.20.2rc1.dev249`` or ``0.9.2 (V0)``. Development builds that call themselves
+        ``0.1.dev`` have no usable number.
 
     Returns
     -------
     tuple of int or None
-        Such as (0, 20, 2); zeros at the end are left out, so that 0.20 is 0.20.0.
+        Such as (0, 20, 2); zeros at the end are left out, so that 0.20 is 0.20.0. Candidates and development
+        builds stand before their release and after the one before it (PEP 440): 0.20.0rc1 is
+        (0, 19, BEFORE).
     """
-    match = re.match(r"\s*v?(\d+(?:\.\d+)*)", text or "")
-    if match is None or re.match(r"\s*v?0\.(?:0|1)\.dev", text or ""):
+    stripped = (text or "").strip()
+    match = _VERSION.match(stripped)
+    if match is None or _UNNUMBERED.match(stripped):
         return None
-    parts = [int(part) for part in match[1].split(".")]
+    parts = [int(part) for part in match["numbers"].split(".")]
     while len(parts) > 1 and parts[-1] == 0:
         parts.pop()
+    if match["early"] and parts[-1]:
+        parts = [*parts[:-1], parts[-1] - 1, BEFORE]
     return tuple(parts)
 
 

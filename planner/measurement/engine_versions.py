@@ -94,7 +94,7 @@ def engine_of(log: StartupLog) -> EngineVersion | None:
 
 
 def stated_version(text: str) -> str | None:
-    """Return the first release number in a loosely written version.
+    """Return the first number in a loosely written version, and whether it stands before that release.
 
     Parameters
     ----------
@@ -104,9 +104,10 @@ def stated_version(text: str) -> str | None:
     Returns
     -------
     str or None
-        Such as ``0.22.1``; None where there is none. ``0.1.dev…`` is a build without a tag, not release 0.1.
+        Such as ``0.22.1`` or ``0.22.1rc1``, which is before 0.22.1; None where there is none. ``0.1.dev…`` is
+        a build without a tag, not release 0.1.
     """
-    found = re.search(r"(?<![\d.])(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)(?![\d])", text)
+    found = re.search(r"(?<![\d.])(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:rc\d+|\.dev\d+)?)(?![\d])", text)
     if found is None or re.match(r"0\.1\.dev", text[found.start() :]):
         return None
     return found[1]

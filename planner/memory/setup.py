@@ -12,7 +12,7 @@ from planner.architecture.formats import CACHE_BYTES
 from planner.architecture.model import Layer
 from planner.architecture.quantisation import WeightScheme
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.catalogue.stacks import Setting, Stack, Version, parse_version
+from planner.catalogue.stacks import Setting, Stack, Version, is_version, parse_version
 from planner.errors import InvalidInput
 from planner.memory.built import SameModel, architecture_of, count_caches
 from planner.memory.records import Assumption
@@ -224,11 +224,8 @@ def prepare(
     """
     name, text = engine_name(deployment.engine)
     stack = catalogue.stack(name)
+    _check_version(stack, deployment.engine, text)
     version = parse_version(text)
-    if text and version is None and not text.startswith(("0.1.dev", "0.0.dev", "main", "latest", "nightly")):
-        raise InvalidInput(
-            f"engine {deployment.engine!r}: {text!r} is no version; write it like {name}==0.20.2"
-        )
     architecture = architecture_of(SameModel(model))
     scheme = weight_scheme(model, architecture, deployment.weight_dtype)
     stages = split_layers(len(architecture.layers), deployment.pp, deployment.pipeline_layers)
@@ -310,10 +307,23 @@ def _lengths(setup: Setup, workload: Workload) -> None:
     setup.request_tokens = min(lengths, setup.context) if lengths else setup.context
 
 
+def _check_version(stack: Stack, engine: str, text: str | None) -> None:
+    """Refuse what is no version, naming the newest that is known."""
+    name, separator, _ = engine.partition("==")
+    if (separator or text) and not is_version(text or ""):
+        newest = stack.versions[-1] if stack.versions else "1.0"
+        raise InvalidInput(
+            f"engine {engine!r}: {text or ''!r} is no version; write it like {name.strip()}=={newest}"
+        )
+
+
 def _version(setup: Setup, text: str | None) -> None:
-    if setup.version is None and setup.stack.versions:
-        newest = setup.stack.versions[-1]
+    newest = setup.stack.versions[-1] if setup.stack.versions else ""
+    if newest and setup.version is None:
         setup.note("engine_version", newest, "", "assumed: the newest that the catalogue knows")
+    elif newest and (setup.version or ()) > (parse_version(newest) or ()):
+        why = f"assumed: the rules of the newest that the catalogue knows; {text} is newer"
+        setup.note("engine_version", newest, "", why)
     legacy = setup.stack.settings.get("legacy_core")
     if legacy:
         setup.legacy = bool(setup.setting("legacy_core").value)

@@ -72,6 +72,7 @@ def check_legal(
     """
     reasons = [
         *architecture.refusals(deployment.sharding),
+        *_expert_parallel(architecture, deployment),
         *_context_parallel(architecture, deployment),
         *_blocks(architecture, scheme, deployment),
     ]
@@ -87,6 +88,13 @@ def check_legal(
     known = KV_DTYPES.get(engine)
     if known is not None and deployment.kv_dtype.lower() not in known:
         raise InvalidInput(f"{engine} has no KV dtype {deployment.kv_dtype!r}; it has: {', '.join(known)}")
+
+
+def _expert_parallel(architecture: Architecture, deployment: Deployment) -> list[str]:
+    """Return why EP is impossible: there is nothing that it could divide."""
+    if deployment.ep == 1 or any(tensor.expert for tensor, _ in architecture.counted_tensors()):
+        return []
+    return [f"EP {deployment.ep}: the model has no experts; legal: 1"]
 
 
 def _context_parallel(architecture: Architecture, deployment: Deployment) -> list[str]:

@@ -120,3 +120,7 @@ class Workload(Scenario):
     """Input tokens of a request."""
     osl: Count | None = None
     """Output tokens of a request."""
+    request_rate: Annotated[float, Field(gt=0)] | None = None
+    """Requests that arrive in a second, instead of a concurrency [1/s]."""
+    prefix_hit: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the input that a prefix cache holds."""

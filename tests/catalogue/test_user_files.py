@@ -327,3 +327,21 @@ def test_names_are_resolved(catalogue: Catalogue) -> None:
         catalogue.gpu("")
     with pytest.raises(UnknownName, match="price kind 'spott'; nearest: spot"):
         catalogue.prices("b200", "spott")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("driver: {value: 79.6 GiB", "framework: {value: 400 TB", "is not the memory of one accelerator"),
+        ("marketed: {value: 80 GB", "marketed: {value: 80 MB", "is not the memory of one accelerator"),
+        ("value: 3.35 TB/s", "value: 3350 TB/s", "is above the 100 TB/s of any device memory"),
+        ("gpus: {value: 8,", "gpus: {value: 80000,", "is no number of GPUs of a server"),
+        ("gpus: {value: 8,", "gpus: {value: 7.5,", "is no number of GPUs of a server"),
+    ],
+)
+def test_sizes_that_no_accelerator_has_are_refused(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
+    assert before in GPU
+    with pytest.raises(CatalogueError, match=message):
+        load_catalogue(extra=[write(tmp_path, GPU.replace(before, after))])

@@ -47,7 +47,7 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
         ),
         ((*FIT, "--weight-dtype", "fp3"), "fp3"),
         ((*FIT, "--kv-dtype", "fp3"), "fp3"),
-        ((*FIT, "--engine", "vlm"), "unknown stack 'vlm'; nearest: vllm"),
+        ((*FIT, "--engine", "vlm"), "unknown engine 'vlm'; nearest: vllm"),
         ((*FIT, "--json", "--csv"), "--json and --csv exclude each other"),
         (("--catalogue", "/no/such.yaml", "gpus"), "/no/such.yaml: cannot be read: No such file"),
         (("validate", "/no/such.csv"), "/no/such.csv: cannot be read: No such file"),

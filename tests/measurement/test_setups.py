@@ -78,7 +78,8 @@ def test_weight_formats(text: str, name: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "version"),
     [
-        ("0.22.1rc1.dev281+gad2337814", "0.22.1"),
+        ("0.22.1rc1.dev281+gad2337814", "0.22.1rc1"),
+        ("0.9.3.dev6 (V0)", "0.9.3.dev6"),
         ("0.7-0.8 (V0)", "0.7"),
         ("0.25+", "0.25"),
         ("0.21.x", "0.21"),

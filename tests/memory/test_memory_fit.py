@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.catalogue import Catalogue
-from planner.errors import IllegalDeployment, InvalidInput
+from planner.errors import IllegalDeployment, InvalidInput, UnknownName
 from planner.memory import smallest_deployment
 from planner.scenario import Deployment, Workload
 from tests.memory.asking import GIB, fit
@@ -223,5 +223,22 @@ def test_impossible_questions_are_one_line(catalogue: Catalogue) -> None:
         fit(catalogue, "qwen2.5-7b", "h100-sxm", 8192, tp=8)
     with pytest.raises(InvalidInput, match="maximum of 131,072 tokens"):
         fit(catalogue, "llama-3.1-8b", "h100-sxm", 200_000)
-    with pytest.raises(InvalidInput, match=r"write it like vllm==0\.20\.2"):
-        fit(catalogue, "llama-3.1-8b", "h100-sxm", 8192, engine="vllm==newest")
+    for engine in ("vllm==newest", "vllm==", "vllm==0.20.x"):
+        with pytest.raises(InvalidInput, match=r"is no version; write it like vllm==0\.33\.0"):
+            fit(catalogue, "llama-3.1-8b", "h100-sxm", 8192, engine=engine)
+    with pytest.raises(UnknownName, match="unknown engine 'vlm'; nearest: vllm"):
+        fit(catalogue, "llama-3.1-8b", "h100-sxm", 8192, engine="vlm")
+    with pytest.raises(IllegalDeployment, match="EP 8: the model has no experts; legal: 1"):
+        fit(catalogue, "llama-3.1-8b", "h100-sxm", 8192, tp=8, ep=8)
+
+
+def test_a_version_newer_than_any_known_runs_by_the_newest_rules_and_says_so(catalogue: Catalogue) -> None:
+    newer, newest = (
+        fit(catalogue, "llama-3.1-8b", "h100-sxm", 8192, engine=f"vllm{v}") for v in ("==9.9", "")
+    )
+    assert newer.pool == newest.pool
+    assumed = {item.name: item for item in newer.assumptions}["engine_version"]
+    assert assumed.value == "0.33.0"
+    assert "9.9 is newer" in assumed.provenance
+    known = fit(catalogue, "llama-3.1-8b", "h100-sxm", 8192, engine="vllm==0.19.0")
+    assert "engine_version" not in {item.name for item in known.assumptions}

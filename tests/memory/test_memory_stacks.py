@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.catalogue import Catalogue
-from planner.catalogue.stacks import parse_version
+from planner.catalogue.stacks import BEFORE, is_version, parse_version
 from planner.errors import CatalogueError
 
 
@@ -13,7 +13,10 @@ from planner.errors import CatalogueError
     ("text", "version"),
     [
         ("0.20.2", (0, 20, 2)),
-        ("0.20.2rc1.dev249+g1a2b", (0, 20, 2)),
+        ("0.20.2rc1.dev249+g1a2b", (0, 20, 1, BEFORE)),
+        ("0.20.0rc1", (0, 19, BEFORE)),
+        ("0.9.2+v0", (0, 9, 2)),
+        ("1.2.0.post1", (1, 2)),
         ("0.9.2 (V0)", (0, 9, 2)),
         ("0.25", (0, 25)),
         ("0.25.0", (0, 25)),
@@ -25,6 +28,24 @@ from planner.errors import CatalogueError
 )
 def test_versions_are_their_leading_numbers(text: str | None, version: tuple[int, ...] | None) -> None:
     assert parse_version(text) == version
+
+
+def test_a_candidate_stands_before_its_release_and_after_the_one_before() -> None:
+    order = ["0.19.9", "0.20.0rc1", "0.20.0", "0.20.1rc1.dev16", "0.20.1"]
+    parsed = [parse_version(text) for text in order]
+    assert parsed == sorted(parsed, key=lambda version: version or ())
+
+
+@pytest.mark.parametrize(
+    "text", ["0.20.2", "0.20.2rc1.dev249+g1a2b", "0.9.2+v0", "b4567", "nightly", "0.1.dev3"]
+)
+def test_what_is_a_version(text: str) -> None:
+    assert is_version(text)
+
+
+@pytest.mark.parametrize("text", ["", "newest", "0.20.x", "0.20.2!", "0..2", "-1", "1.2.3.4.5", "9" * 50])
+def test_what_is_no_version(text: str) -> None:
+    assert not is_version(text)
 
 
 @pytest.mark.parametrize(
