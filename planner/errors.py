@@ -40,6 +40,16 @@ class IllegalDeployment(PlannerError):
     """Parallel sizes that the model or the engine cannot run."""
 
 
+class DoesNotFit(PlannerError):
+    """A deployment whose memory does not hold the model or one request."""
+
+    exit_code = 3
+
+
+class Overload(PlannerError):
+    """A load that a deployment cannot carry, so that its queue grows without end."""
+
+
 LISTED = ("model", "gpu", "price")
 """Kinds of names that a command lists."""
 

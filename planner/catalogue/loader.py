@@ -18,7 +18,7 @@ from planner.catalogue.models import Model
 from planner.catalogue.names import Names, loosen
 from planner.catalogue.price import Price, PriceKind
 from planner.catalogue.problems import catalogue_error
-from planner.catalogue.roots import FILES, ROOTS, late_record, merge
+from planner.catalogue.roots import FILES, OPTIONAL, ROOTS, late_record, merge
 from planner.errors import CatalogueError, UnknownName, unknown_name
 
 if TYPE_CHECKING:
@@ -151,6 +151,10 @@ class Catalogue:
     def transfer_curves(self) -> list[TransferCurve]:
         """Return the curves of KV transfer in the order of the files."""
         return self._records_of("transfers")
+
+    def calibrated(self, root: str) -> list[Any]:
+        """Return what a calibration left under `calibration`, `intervals` or `seen`, if there is one."""
+        return self._records_of(root)
 
     def prices(self, gpu: str | None = None, kind: PriceKind | str | None = None) -> list[Price]:
         """Return prices in the order of the files, of one GPU or one kind if asked.
@@ -375,7 +379,10 @@ class Catalogue:
 
     def _documents(self, root: str) -> list[Document]:
         """Return the files that may hold a root key, in the order in which they lie over each other."""
-        return [self._shipped_document(ROOTS[root].file), *self.own]
+        shipped = ROOTS[root].file
+        if shipped in OPTIONAL and not (self.directory / shipped).exists():
+            return list(self.own)
+        return [self._shipped_document(shipped), *self.own]
 
     def _shipped_document(self, file: str) -> Document:
         if file not in self._shipped:

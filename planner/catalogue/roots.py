@@ -24,12 +24,15 @@ ROOTS: Mapping[str, Root] = {
     "gpus": Root("hardware.yaml", "gpu"),
     "models": Root("models.yaml", "model"),
     "prices": Root("prices.yaml", "price"),
-    "stacks": Root("stacks.yaml", "stack", "stacks:Stack"),
+    "stacks": Root("stacks.yaml", "engine", "stacks:Stack"),
     "kernels": Root("stacks.yaml", "kernel rule", "kernels:KernelRule"),
     "host": Root("stacks.yaml", "host time", "effects:Host"),
     "acceptance": Root("stacks.yaml", "acceptance table", "effects:AcceptanceTable"),
     "speedups": Root("stacks.yaml", "speed-up", "effects:Speedup"),
     "transfers": Root("stacks.yaml", "transfer curve", "effects:TransferCurve"),
+    "calibration": Root("calibration.yaml", "parameter", "calibrated:ParameterLevels"),
+    "intervals": Root("calibration.yaml", "interval", "calibrated:IntervalWidths"),
+    "seen": Root("calibration.yaml", "list of names", "calibrated:SeenNames"),
     "fabrics": Root("hardware.yaml", "fabric", "fabrics:LinkFamily"),
     "unmapped": Root("hardware.yaml", "name"),
     "sources": Root("", "source"),
@@ -38,6 +41,9 @@ ROOTS: Mapping[str, Root] = {
 
 FILES = tuple(sorted({root.file for root in ROOTS.values() if root.file}))
 """The shipped files."""
+
+OPTIONAL = ("calibration.yaml",)
+"""Files that a catalogue may do without."""
 
 
 def late_record(root: str) -> type[Any] | None:

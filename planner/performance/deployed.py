@@ -1,0 +1,216 @@
+"""A deployment made ready for questions of time: operators, links, kernels, KV pool and its profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.architecture import Architecture
+from planner.catalogue import Catalogue, Gpu, Model
+from planner.errors import PlannerError
+from planner.memory import MemoryFit, fit_memory
+from planner.memory.setup import Setup, engine_name, prepare, state_dtypes
+from planner.performance.costs import RowCost, build_profile
+from planner.performance.fabric import Fabric, fabric_of
+from planner.performance.host import HostTime, host_time
+from planner.performance.operators import gather_operators
+from planner.performance.profile import Profile
+from planner.performance.steady import request_bytes
+from planner.performance.table import OperatorTable
+from planner.scenario import Deployment, Workload
+from planner.scenario.schemes import excepted_layers
+
+ASSUMED_NETWORK_BYTES_PER_S = 25e9
+"""Line rate between nodes of each GPU where the catalogue has none: one 200 Gbit/s port [bytes/s]."""
+
+POOL_SHARE, OTHER_BYTES, LEAST_POOL = 0.9, 4e9, 0.03
+"""Where the memory model refuses a deployment that was measured: share of memory, what else is taken, and the
+smallest pool as a share of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """One copy of a model on its GPUs.
+
+    Parameters
+    ----------
+    model, gpu : Model, Gpu
+        Catalogue records.
+    deployment : Deployment
+        As asked.
+    architecture : Architecture
+        The model's blocks.
+    engine, version : str
+        Engine whose kernels run, and its version or None.
+    table : OperatorTable
+        Its operators.
+    costs : dict of int to RowCost
+        What rows of the table cost.
+    profile : Profile
+        The deployment in numbers.
+    fabric : Fabric
+        What joins its ranks.
+    host : HostTime
+        Host time of a decode step.
+    memory : MemoryFit or None
+        The memory of a rank; None where the memory model refused the deployment.
+    kv_dtype : str
+        Dtype of the cache.
+    main_format : str
+        Format of most of the weights.
+    warnings : tuple of str
+        What the user should know.
+    """
+
+    model: Model
+    gpu: Gpu
+    deployment: Deployment
+    architecture: Architecture
+    engine: str
+    version: str | None
+    table: OperatorTable
+    costs: dict[int, RowCost]
+    profile: Profile
+    fabric: Fabric
+    host: HostTime
+    memory: MemoryFit | None
+    kv_dtype: str
+    main_format: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def crosses_nodes(self) -> bool:
+        """Return whether one copy needs the network between nodes."""
+        return self.fabric.crosses_nodes(self.deployment.gpus)
+
+
+def deploy(
+    *,
+    model: Model,
+    gpu: Gpu,
+    deployment: Deployment,
+    workload: Workload,
+    catalogue: Catalogue,
+    engine: str | None = None,
+    network_bytes_per_s: float | None = None,
+    measured: bool = False,
+) -> Deployed:
+    """Return a deployment ready for questions of time.
+
+    Parameters
+    ----------
+    model, gpu, deployment, workload, catalogue
+        As for `planner.memory.fit_memory`.
+    engine : str, optional
+        Engine whose kernels run, where it is not that of the deployment.
+    network_bytes_per_s : float, optional
+        One-way line rate between nodes for each GPU [bytes/s], instead of the catalogue's.
+    measured : bool
+        Whether it is known to have run: what the memory model refuses is then let pass.
+
+    Returns
+    -------
+    Deployed
+
+    Raises
+    ------
+    PlannerError
+        For what cannot run or is not known.
+    """
+    name, version = engine_name(deployment.engine)
+    kernels = engine or catalogue.resolve("stacks", name)
+    setup = prepare(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
+    memory: MemoryFit | None = None
+    try:
+        memory = fit_memory(
+            model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue
+        )
+    except PlannerError:
+        if not measured:
+            raise
+    table = OperatorTable(
+        gather_operators(
+            setup.architecture,
+            setup.scheme,
+            deployment.sharding,
+            kv_dtype=setup.kv_dtype,
+            stages=setup.stages,
+            plain_layers=excepted_layers(model, deployment.weight_dtype),
+            state_dtypes=state_dtypes(setup),
+        )
+    )
+    fabric, warnings = _fabric(gpu, deployment, catalogue, network_bytes_per_s)
+    host = host_time(catalogue=catalogue, engine=kernels, version=version)
+    profile, costs = build_profile(
+        table,
+        gpu=gpu,
+        fabric=fabric,
+        catalogue=catalogue,
+        engine=kernels,
+        version=version,
+        model=model.id,
+        host_s=host.mid_s,
+        pool_bytes=0.0,
+        layers=len(setup.architecture.layers),
+    )
+    if not measured:
+        for cost in costs.values():
+            if cost.choice is not None:
+                cost.choice.check()
+    profile = replace(profile, pool_bytes=np.array([_pool_bytes(profile, memory, setup)]))
+    return Deployed(
+        model=model,
+        gpu=gpu,
+        deployment=deployment,
+        architecture=setup.architecture,
+        engine=kernels,
+        version=version,
+        table=table,
+        costs=costs,
+        profile=profile,
+        fabric=fabric,
+        host=host,
+        memory=memory,
+        kv_dtype=setup.kv_dtype,
+        main_format=_main_format(table),
+        warnings=warnings,
+    )
+
+
+def _fabric(
+    gpu: Gpu, deployment: Deployment, catalogue: Catalogue, given: float | None
+) -> tuple[Fabric, tuple[str, ...]]:
+    """Return the links, with an assumed network where one is needed and nobody says how fast it is."""
+    families = catalogue.fabrics()
+    fabric = fabric_of(gpu, families, network_bytes_per_s=given)
+    try:
+        fabric.layout(deployment.gpus)
+    except PlannerError:
+        assumed = ASSUMED_NETWORK_BYTES_PER_S
+        text = f"the rate between nodes of {gpu.id} is not known; {assumed / 1e9:g} GB/s a GPU is assumed"
+        return fabric_of(gpu, families, network_bytes_per_s=assumed), (text,)
+    return fabric, ()
+
+
+def _pool_bytes(profile: Profile, memory: MemoryFit | None, setup: Setup) -> float:
+    """Return the pool of a rank for one stage's share of a request, by the engine's own rule."""
+    if memory is None or memory.pool.max_concurrency < 1:
+        usable = setup.gpu.usable_bytes
+        left = usable * POOL_SHARE - float(profile.weight_bytes[0] / profile.pp[0]) - OTHER_BYTES
+        return max(left, LEAST_POOL * usable)
+    pool = memory.pool
+    requests = pool.max_concurrency / pool.copies
+    if setup.deployment.max_num_seqs is not None:
+        requests = min(requests, setup.deployment.max_num_seqs)
+    held = float(request_bytes(profile, np.array([float(setup.context)]))[0])
+    return requests * held / float(profile.pp[0])
+
+
+def _main_format(table: OperatorTable) -> str:
+    """Return the format of the experts, or else of most of the matrices."""
+    sizes: dict[str, float] = {}
+    for row, count in zip(table.rows, table.count, strict=True):
+        if row.kind in ("gemm", "moe_gemm"):
+            sizes[row.format] = sizes.get(row.format, 0.0) + count * row.n * row.k * max(row.rank_experts, 1)
+    return max(sizes, key=lambda name: sizes[name], default="bf16")

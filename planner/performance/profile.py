@@ -1,0 +1,142 @@
+"""A deployment in numbers: nominal seconds for each token, byte and entry.
+
+Every later question (a step, a prefill, a steady state, a million points of a sweep) is closed form in these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from planner.performance.parameters import Array
+
+GRID = 2.0 ** np.arange(0, 21, dtype=float)
+"""Tokens at which the time of collectives is laid out; between them it is linear in log2 of the tokens."""
+
+ENDLESS = 1e15
+"""Limit of entries where there is none."""
+
+MIXINGS = 10
+"""Kinds of mixing of one model, at most; the smallest caches beyond that are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One deployment, or one for each of N operating points; every field is an array of 1 or N in front.
+
+    Times are nominal: at the efficiencies and floors of `parameters`, before calibration.
+
+    Parameters
+    ----------
+    tp, dp, ep, pp : array
+        Parallel sizes.
+    layers : array
+        Layers of the model.
+    dense_read_s : array
+        Reading all dense weights of a rank once.
+    dense_token_s : array
+        Multiplying one token with them.
+    head_read_s, head_token_s : array
+        The same of the LM head.
+    expert_read_s : array
+        Reading all experts of a rank once.
+    expert_token_s : array
+        What one token of the whole expert group costs a rank, at even load.
+    choice : array
+        Share of the experts that a token chooses; 0 without experts.
+    chosen : array
+        Experts that a token chooses.
+    activation_token_s : array
+        Activations that one token makes kernels read and write beside weights and caches.
+    launch_s, draft_launch_s : array
+        Floors of all kernels of a decode step, and of one layer.
+    collective_s : array, shape (N, grid)
+        Collectives of a decode step at `GRID` tokens.
+    prefill_collective_s : array, shape (N, grid)
+        The same of a prefill, without what only decodes or only samples.
+    logit_token_s : array
+        Passing over the logits of one token.
+    host_s : array
+        Host time of a decode step.
+    state_s, state_bytes : array
+        Reading and writing the recurrent states of one request, and what they take.
+    recurrence_token_s : array
+        Linear attention of one token.
+    expand_token_s : array
+        Bringing one cached token back into keys and values before a prefill.
+    pool_bytes : array
+        KV pool of one rank.
+    weight_bytes : array
+        Weights of one rank.
+    entry_s, entry_bytes, decode_entry_s, prefill_pair_s, limit, stride : array, shape (N, mixings)
+        Of each kind of mixing, over all its layers: reading one entry of a request, the bytes it keeps for
+        it, multiplying one query with it in decode and in prefill, up to how many tokens of context it looks,
+        and how many tokens share an entry.
+    """
+
+    tp: Array
+    dp: Array
+    ep: Array
+    pp: Array
+    layers: Array
+    dense_read_s: Array
+    dense_token_s: Array
+    head_read_s: Array
+    head_token_s: Array
+    expert_read_s: Array
+    expert_token_s: Array
+    choice: Array
+    chosen: Array
+    activation_token_s: Array
+    launch_s: Array
+    collective_s: Array
+    prefill_collective_s: Array
+    logit_token_s: Array
+    host_s: Array
+    state_s: Array
+    state_bytes: Array
+    recurrence_token_s: Array
+    expand_token_s: Array
+    pool_bytes: Array
+    weight_bytes: Array
+    entry_s: Array
+    entry_bytes: Array
+    decode_entry_s: Array
+    prefill_pair_s: Array
+    limit: Array
+    stride: Array
+
+    @property
+    def ranks(self) -> Array:
+        """Return the GPUs of one copy."""
+        return self.tp * self.dp * self.pp
+
+
+def stack(profiles: Sequence[Profile], index: Sequence[int] | np.ndarray) -> Profile:
+    """Return one profile for each operating point.
+
+    Parameters
+    ----------
+    profiles : sequence of Profile
+        Deployments, each of one row.
+    index : sequence of int
+        Which of them each point has.
+
+    Returns
+    -------
+    Profile
+        With N rows.
+    """
+    chosen = np.asarray(index, dtype=np.intp)
+    columns = {
+        field.name: np.concatenate([getattr(profile, field.name) for profile in profiles])[chosen]
+        for field in fields(Profile)
+    }
+    return Profile(**columns)
+
+
+def take(profile: Profile, index: np.ndarray) -> Profile:
+    """Return some rows of a profile of N."""
+    return Profile(**{field.name: getattr(profile, field.name)[index] for field in fields(Profile)})

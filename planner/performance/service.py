@@ -1,0 +1,207 @@
+"""A service of one or several copies of a deployment, asked about many operating points at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planner.catalogue import Catalogue
+from planner.errors import Overload
+from planner.performance.acceptance import Acceptance
+from planner.performance.deployed import Deployed
+from planner.performance.disaggregation import kv_transfer
+from planner.performance.levels import Calibration, Circumstances
+from planner.performance.parameters import Array
+from planner.performance.steady import SERVICE, STATIC, Points, Steady, steady_state
+
+RUNTIMES = {
+    ("vllm", "NVIDIA"): "dynamo-vllm",
+    ("sglang", "NVIDIA"): "dynamo-sglang",
+    ("tensorrt-llm", "NVIDIA"): "dynamo-trtllm",
+    ("sglang", "AMD"): "mori-sglang",
+    ("vllm", "AMD"): "vllm-disagg",
+}
+"""What usually serves with prefill on GPUs of its own."""
+
+FULL = 64.0
+"""So many times the pool's requests fill a service: its rate is then its capacity."""
+SATURATED = 0.98
+"""Above this share of capacity queues have no steady length."""
+HALVINGS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Copies of a deployment, with or without a pool of their own for prefill.
+
+    Parameters
+    ----------
+    decode : Deployed
+        What decodes, and prefills too where `prefill` is None.
+    copies : int
+        How many there are.
+    prefill : Deployed or None
+        What only prefills.
+    prefill_copies : int
+        How many of those there are.
+    transfer_s : float
+        Time to move the cache of a request of the asked length [s].
+    drafted : int
+        Tokens drafted for each step.
+    acceptance : Acceptance or None
+        What a step of speculation yields.
+    static : bool
+        Whether batches start and end together.
+    calibration : Calibration
+        Parameters.
+    """
+
+    decode: Deployed
+    copies: int
+    prefill: Deployed | None
+    prefill_copies: int
+    transfer_s: float
+    drafted: int
+    acceptance: Acceptance | None
+    static: bool
+    calibration: Calibration
+
+    @property
+    def gpus(self) -> int:
+        """Return all GPUs."""
+        return self.decode.deployment.gpus * self.copies + self.prefill_gpus
+
+    @property
+    def prefill_gpus(self) -> int:
+        """Return the GPUs that only prefill."""
+        return self.prefill.deployment.gpus * self.prefill_copies if self.prefill else 0
+
+    def case(self, isl: float, osl: float, concurrency: float, hit: float = 0.0) -> Circumstances:
+        """Return what the calibration tells apart of an operating point."""
+        decode = self.decode
+        engine, vendor = decode.engine, decode.gpu.vendor
+        apart = self.prefill is not None
+        return Circumstances(
+            model=decode.model.id,
+            family=decode.architecture.family,
+            gpu=decode.gpu.id,
+            architecture=decode.gpu.architecture,
+            vendor=vendor,
+            engine=engine,
+            runtime=RUNTIMES.get((engine, vendor), engine) if apart else engine,
+            quantisation=decode.main_format,
+            kind="static" if self.static else "cached" if hit > 0.05 else "service",
+            disaggregated=apart,
+            speculative=self.drafted > 0,
+            expert_parallel=decode.deployment.ep > 1,
+            attention_copies=decode.deployment.dp > 1,
+            crosses_nodes=decode.crosses_nodes,
+            isl=isl,
+            osl=osl,
+            concurrency=concurrency,
+        )
+
+    def at(self, isl: ArrayLike, osl: ArrayLike, concurrency: ArrayLike, hit: ArrayLike = 0.0) -> Steady:
+        """Return what operating points yield.
+
+        Parameters
+        ----------
+        isl, osl, concurrency, hit : array_like
+            Lengths [tokens], requests at once, and share of the input that is cached; they broadcast.
+
+        Returns
+        -------
+        Steady
+        """
+        arrays = np.broadcast_arrays(
+            *(np.atleast_1d(np.asarray(a, float)) for a in (isl, osl, concurrency, hit))
+        )
+        flat = [np.ascontiguousarray(a).ravel() for a in arrays]
+        return steady_state(
+            self.decode.profile,
+            self.parameters(*flat),
+            self.points(*flat),
+            self.prefill.profile if self.prefill else None,
+        )
+
+    def parameters(self, isl: Array, osl: Array, concurrency: Array, hit: Array) -> Array:
+        """Return the calibrated parameters of points, looked up once for each class of load."""
+        cases = [self.case(*values) for values in zip(isl, osl, concurrency, hit, strict=True)]
+        keys = [tuple(case.levels().values()) for case in cases]
+        first = {key: i for i, key in reversed(list(enumerate(keys)))}
+        kinds = {key: row for row, key in enumerate(first)}
+        found = self.calibration.parameters([cases[i] for i in first.values()])
+        return np.asarray(found[[kinds[key] for key in keys]])
+
+    def points(self, isl: Array, osl: Array, concurrency: Array, hit: Array) -> Points:
+        """Return the operating points in the form that the steady state takes."""
+
+        def one(value: float) -> Array:
+            return np.full(isl.shape, float(value))
+
+        return Points(
+            isl=isl,
+            osl=osl,
+            concurrency=concurrency,
+            hit=hit,
+            copies=one(self.copies),
+            gpus=one(self.gpus),
+            prefill_gpus=one(self.prefill_gpus),
+            transfer_s=one(self.transfer_s),
+            drafted=one(self.drafted),
+            tokens_per_step=one(self.acceptance.tokens if self.acceptance else 1.0),
+            kind=np.full(isl.shape, STATIC if self.static else SERVICE),
+        )
+
+    def capacity_per_s(self, isl: float, osl: float, hit: float = 0.0) -> float:
+        """Return the most requests that can be served [requests/s]."""
+        most = float(self.at(isl, osl, 1.0, hit).most[0]) * self.copies
+        full = self.at(isl, osl, most * np.array([0.25, 0.5, 1.0, 4.0, FULL]), hit)
+        return float(full.output_tps.max() / osl)
+
+    def concurrency_at(self, rate: float, isl: float, osl: float, hit: float = 0.0) -> float:
+        """Return how many requests are in the system on average when they arrive at a rate.
+
+        Parameters
+        ----------
+        rate : float
+            Arrivals [requests/s].
+        isl, osl : float
+            Lengths [tokens].
+        hit : float
+            Share of the input that is cached.
+
+        Returns
+        -------
+        float
+            Where a closed loop of as many yields the rate.
+
+        Raises
+        ------
+        Overload
+            When the rate is above what the service can carry.
+        """
+        capacity = self.capacity_per_s(isl, osl, hit)
+        if rate > SATURATED * capacity:
+            raise Overload(
+                f"request rate {rate:g}/s is above what this deployment carries, {capacity:.3g} requests/s; "
+                f"the nearest steady rate is {SATURATED * capacity:.3g}/s"
+            )
+        low, high = 1e-3, FULL * float(self.at(isl, osl, 1.0, hit).most[0]) * self.copies
+        for _ in range(HALVINGS):
+            middle = float(np.sqrt(low * high))
+            served = float(self.at(isl, osl, middle, hit).output_tps[0] / osl)
+            low, high = (middle, high) if served < rate else (low, middle)
+        return high
+
+
+def with_transfer(service: Service, catalogue: Catalogue, isl: float) -> Service:
+    """Return the service with the time that the cache of `isl` tokens takes between the pools."""
+    if service.prefill is None:
+        return service
+    found = kv_transfer(
+        catalogue=catalogue, gpu=service.prefill.gpu, profile=service.prefill.profile, isl=isl
+    )
+    return replace(service, transfer_s=found.time_s)

@@ -1,0 +1,44 @@
+"""Tokens of a step with drafts: what was stated, else what tables of acceptance say."""
+
+from __future__ import annotations
+
+from planner.architecture import Architecture
+from planner.catalogue import Catalogue
+from planner.performance.acceptance import Acceptance, tokens_per_step
+
+
+def acceptance_of(
+    *,
+    catalogue: Catalogue,
+    model: str,
+    architecture: Architecture,
+    drafted: int,
+    draft: str | None = None,
+    stated: float | None = None,
+) -> Acceptance:
+    """Return how many tokens a step of speculation yields.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        With the tables.
+    model : str
+        Id of the model.
+    architecture : Architecture
+        Whose own draft layers serve where no kind of draft is named.
+    drafted : int
+        Tokens drafted for each step.
+    draft : str, optional
+        Kind of draft (``mtp``, ``eagle3``, ``dspark``).
+    stated : float, optional
+        Tokens of a step as measured by the user.
+
+    Returns
+    -------
+    Acceptance
+    """
+    if stated is not None:
+        tokens = min(max(stated, 1.0), drafted + 1.0)
+        return Acceptance(tokens, tokens, tokens, pooled=False, tables=(), source="stated")
+    kind = draft or ("mtp" if architecture.draft else "eagle3")
+    return tokens_per_step(catalogue=catalogue, draft=kind, drafted=drafted, model=model)

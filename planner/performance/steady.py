@@ -1,0 +1,245 @@
+"""The steady state of a service: step time, batch, waiting and rates that agree with one another.
+
+A closed loop holds C requests. Each spends TTFT before its first token and (OSL - 1) TPOT after it, so that
+the loop yields C / (TTFT + (OSL - 1) TPOT) requests/s (Little's law). TPOT is the decode step, which grows
+with the batch, stretched by the prefills of other requests that share the GPU; TTFT is the request's own
+prefill and the wait for its turn. Both depend on the rate, which is found by iteration; a rate above what
+prefill or the KV pool allows is cut to it, and the rest waits in a queue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.performance.parameters import CHUNK_TOKENS, FIRST_TOKEN_S, WAVE_SHARE, Array, factor
+from planner.performance.profile import Profile
+from planner.performance.times import decode_step, prefill, together
+
+SERVICE, STATIC, OFFLINE, DECODE = 0, 1, 2, 3
+"""Kinds of operating points: a service under load; a batch that starts and ends together; all requests there
+at once; decoding alone."""
+
+ROUNDS = 7
+"""Iterations of the steady state; the last changes rates by less than a thousandth."""
+
+LIMIT = 6.0
+"""Power that rounds the bend where a limit takes over."""
+
+OFFLINE_OVERFILL, OFFLINE_MOST = 2.0, 4096.0
+"""Offline, so many times what the pool holds is waiting, but no engine runs more than this at once."""
+
+LEAST_BATCH = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Operating points; each field an array of N, or of 1.
+
+    Parameters
+    ----------
+    isl, osl : array
+        Mean input and output of a request [tokens].
+    concurrency : array
+        Requests in the system, over all copies.
+    hit : array
+        Share of the input that a prefix cache holds.
+    copies : array
+        Copies of the deployment (of the decoding pool where prefill has its own).
+    gpus : array
+        GPUs that rates are divided by.
+    prefill_gpus : array
+        GPUs of a pool that only prefills; 0 where decoding GPUs prefill too.
+    transfer_s : array
+        Time to move the cache of one request to the decoding pool [s].
+    drafted : array
+        Tokens drafted for each step.
+    tokens_per_step : array
+        Tokens that a step yields for each request: 1 without drafts.
+    kind : array of int
+        `SERVICE`, `STATIC`, `OFFLINE` or `DECODE`.
+    """
+
+    isl: Array
+    osl: Array
+    concurrency: Array
+    hit: Array
+    copies: Array
+    gpus: Array
+    prefill_gpus: Array
+    transfer_s: Array
+    drafted: Array
+    tokens_per_step: Array
+    kind: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """What operating points yield.
+
+    Parameters
+    ----------
+    output_tps : array
+        Output tokens of all copies [tok/s].
+    tpot_s, ttft_s, ttft_mean_s : array
+        Time between tokens of a request; median and mean time to the first [s].
+    batch : array
+        Requests that decode at once in one copy.
+    most : array
+        Requests that the KV pool of one copy holds.
+    step_s : array
+        One decode step [s].
+    alone_s : array
+        Prefill of one request on its own [s].
+    prefill_s : array
+        What one request's prefill takes from a copy that is full of work [s].
+    tokens_per_step : array
+        Tokens that a step yields for each request.
+    """
+
+    output_tps: Array
+    tpot_s: Array
+    ttft_s: Array
+    ttft_mean_s: Array
+    batch: Array
+    most: Array
+    step_s: Array
+    alone_s: Array
+    prefill_s: Array
+    tokens_per_step: Array
+
+
+def request_bytes(profile: Profile, tokens: Array) -> Array:
+    """Return what one request keeps on a rank [bytes]."""
+    kept = np.minimum(tokens[:, None], profile.limit) / profile.stride
+    return np.asarray((profile.entry_bytes * kept).sum(1) + profile.state_bytes, dtype=float)
+
+
+def steady_state(
+    profile: Profile, parameters: Array, points: Points, prefill_profile: Profile | None = None
+) -> Steady:
+    """Return what operating points yield.
+
+    Parameters
+    ----------
+    profile : Profile
+        Deployments (of the decoding pool).
+    parameters : array, shape (N, parameters)
+        Logarithms of factors.
+    points : Points
+        N operating points.
+    prefill_profile : Profile, optional
+        Deployments of the pool that only prefills; None is `profile`.
+
+    Returns
+    -------
+    Steady
+    """
+    filling = prefill_profile or profile
+    after = np.maximum(points.osl - 1, 1.0)
+    new = np.maximum(np.maximum(points.isl, 1.0) * (1 - points.hit), 1.0)
+    cached = np.maximum(points.isl - new, 0.0)
+    context = points.isl + points.osl / 2
+    speculates = points.tokens_per_step > 1
+    yielded = np.where(
+        speculates, np.maximum(points.tokens_per_step * factor(parameters, "acceptance"), 1.0), 1.0
+    )
+    pool = profile.pool_bytes * profile.pp * factor(parameters, "pool")
+    held = request_bytes(profile, points.isl + 0.6 * points.osl)
+    most = np.maximum(1.0, pool / np.maximum(held, 1.0)) * profile.dp
+    apart = points.prefill_gpus > 0
+    load = points.concurrency / points.copies
+    load = np.where(
+        points.kind == OFFLINE,
+        np.where(np.isfinite(load), load, np.minimum(most * OFFLINE_OVERFILL, OFFLINE_MOST)),
+        load,
+    )
+    load = np.maximum(load, LEAST_BATCH)
+
+    alone = prefill(filling, parameters, new, cached) + points.transfer_s
+    cost = _loaded_prefill(filling, parameters, new, cached, load)
+    ranks = filling.ranks
+    cost = np.where(apart, cost * ranks * points.copies / np.maximum(points.prefill_gpus, 1.0), cost)
+    shared = np.where(apart, 0.0, factor(parameters, "sharing"))
+    wait, queue = factor(parameters, "wait"), factor(parameters, "queue")
+    wave = WAVE_SHARE * factor(parameters, "wave")
+    client = FIRST_TOKEN_S * factor(parameters, "first_token")
+    others = np.maximum(load - 1, 0.0)
+    batch = np.minimum(load, most)
+    first, tpot = alone, np.zeros_like(load)
+    for number in range(ROUNDS):
+        step = decode_step(profile, parameters, batch, context, points.drafted).total
+        pace = step / yielded
+        busy = cost * np.maximum(load, 1.0) / (first + after * (tpot if number else pace))
+        busy = np.clip(busy, 0.0, 0.97)
+        median = alone + step * wait + 0.5 * busy / (1 - busy) * cost * queue + client
+        first = median + wave * load * cost
+        # The decoding of one request is stretched by the prefills of those that arrive meanwhile:
+        # tpot = pace + shared x cost x rate x tpot, with rate = (load - 1) / (first + after x tpot).
+        linear = first - shared * others * cost - after * pace
+        tpot = (-linear + np.sqrt(linear**2 + 4 * after * pace * first)) / (2 * after)
+        spacing = together((first + after * tpot) / load, after * tpot / most, LIMIT)
+        spacing = together(spacing, cost, LIMIT)
+        turnaround = spacing * load
+        batch = np.clip(after * tpot / spacing, LEAST_BATCH, most)
+    mean = np.maximum(turnaround - after * tpot, first)
+    median = np.maximum(turnaround - after * tpot - (first - median), median)
+    output = load / turnaround * points.copies * points.osl
+    offset = factor(parameters, "ttft")
+    found = Steady(
+        output * factor(parameters, "output"),
+        tpot,
+        median * offset,
+        mean * offset,
+        batch,
+        most,
+        step,
+        alone,
+        cost,
+        yielded,
+    )
+    return _other_kinds(found, profile, parameters, points, load, new, context, after)
+
+
+def _loaded_prefill(profile: Profile, parameters: Array, new: Array, cached: Array, load: Array) -> Array:
+    """Return what one request's prefill takes from one copy: requests that wait together share a chunk."""
+    together_ = np.clip(np.maximum(load / profile.dp * 0.1, 1.0), 1.0, np.maximum(CHUNK_TOKENS / new, 1.0))
+    full = prefill(profile, parameters, new, cached, fixed=False, copies=together_)
+    return np.asarray(full / together_ / profile.dp / profile.pp)
+
+
+def _other_kinds(
+    found: Steady,
+    profile: Profile,
+    parameters: Array,
+    points: Points,
+    load: Array,
+    new: Array,
+    context: Array,
+    after: Array,
+) -> Steady:
+    """Put static batches and decoding alone in place of the service, where points are of that kind."""
+    static, decoding = points.kind == STATIC, points.kind == DECODE
+    if not (static.any() or decoding.any()):
+        return found
+    batch = np.minimum(load, found.most)
+    step = decode_step(profile, parameters, batch, context, points.drafted).total
+    pace = step / found.tokens_per_step
+    each = np.maximum(batch / profile.dp, 1.0)
+    filling = prefill(profile, parameters, new, 0 * new, copies=each)
+    latency = (filling + after * step) * np.maximum(load / batch, 1.0)
+    factor_ = factor(parameters, "output") * points.copies
+    output = np.where(static, load * points.osl / latency * factor_, found.output_tps)
+    output = np.where(decoding, batch / pace * factor_, output)
+    either = static | decoding
+    ttft = np.where(static, filling, found.ttft_s)
+    return replace(
+        found,
+        output_tps=output,
+        tpot_s=np.where(either, np.where(static, step, pace), found.tpot_s),
+        ttft_s=ttft,
+        ttft_mean_s=np.where(static, filling, found.ttft_mean_s),
+        batch=np.where(either, batch, found.batch),
+        step_s=np.where(either, step, found.step_s),
+    )

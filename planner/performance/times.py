@@ -1,0 +1,235 @@
+"""How long a decode step and a prefill take, for many operating points at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.performance.parameters import (
+    DRAFT_LAYERS,
+    DRAFT_S,
+    HEIGHT,
+    IMBALANCE,
+    PREFILL_LAYER_S,
+    PREFILL_S,
+    SAMPLE_S,
+    Array,
+    factor,
+)
+from planner.performance.profile import GRID, Profile
+
+DENSE_OVERLAP, EXPERT_OVERLAP = 3.0, 1.5
+"""Powers of the sums of reading and multiplying: infinity overlaps both, 1 adds them up."""
+
+_LAST = len(GRID) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class StepParts:
+    """The parts of one decode step [s]; together they are the step."""
+
+    dense: Array
+    experts: Array
+    attention: Array
+    launch: Array
+    collectives: Array
+    host: Array
+    sampling: Array
+    drafting: Array
+
+    @property
+    def total(self) -> Array:
+        """Return the whole step [s]."""
+        return (
+            self.dense
+            + self.experts
+            + self.attention
+            + self.launch
+            + self.collectives
+            + self.host
+            + self.sampling
+            + self.drafting
+        )
+
+
+def together(first: Array, second: Array, power: float) -> Array:
+    """Return how long two things take that overlap in part: between the longer one and the sum.
+
+    Parameters
+    ----------
+    first, second : array
+        Times [s].
+    power : float
+        1 adds up; infinity is the longer one.
+
+    Returns
+    -------
+    array
+        (first^p + second^p)^(1/p) [s].
+    """
+    longer, shorter = np.maximum(first, second), np.minimum(first, second)
+    ratio = shorter / np.maximum(longer, 1e-30)
+    return np.asarray(longer * (1 + ratio**power) ** (1 / power))
+
+
+def decode_step(
+    profile: Profile, parameters: Array, batch: Array, context: Array, drafted: Array | float = 0.0
+) -> StepParts:
+    """Return the parts of one decode step.
+
+    Parameters
+    ----------
+    profile : Profile
+        Deployments.
+    parameters : array, shape (N, parameters)
+        Logarithms of factors.
+    batch : array
+        Requests that decode in one copy of the deployment.
+    context : array
+        Their mean context [tokens].
+    drafted : array
+        Tokens drafted for each step.
+
+    Returns
+    -------
+    StepParts
+        Each of shape (N,) [s].
+    """
+    queries = 1.0 + drafted
+    sequences = np.maximum(batch / profile.dp / profile.pp, 1.0)
+    tokens = sequences * queries
+    group = np.maximum(batch / profile.pp, 1.0) * queries
+    dense = together(
+        (profile.dense_read_s + profile.head_read_s) * factor(parameters, "dense_read"),
+        (profile.dense_token_s + profile.head_token_s)
+        * (tokens + HEIGHT)
+        * factor(parameters, "dense_compute"),
+        DENSE_OVERLAP,
+    )
+    dense = dense + profile.activation_token_s * tokens
+    experts = expert_s(
+        profile, group, factor(parameters, "expert_read"), factor(parameters, "expert_compute")
+    )
+    met = np.minimum(context[:, None], profile.limit) / profile.stride
+    reading = (profile.entry_s * met).sum(1) * sequences
+    scoring = (profile.decode_entry_s * met).sum(1) * tokens
+    attention = together(reading, scoring, DENSE_OVERLAP) + profile.state_s * sequences
+    attention = attention * factor(parameters, "attention")
+    launch = profile.launch_s * factor(parameters, "launch")
+    latency, moving = collectives(profile.collective_s, tokens)
+    latency = latency * factor(parameters, "collective_latency")
+    moving = moving * factor(parameters, "collective_bytes")
+    layer = (dense + experts + launch + latency) / profile.layers
+    every = factor(parameters, "decode")
+    return StepParts(
+        dense=dense * every,
+        experts=experts * every,
+        attention=attention * every,
+        launch=launch * every,
+        collectives=(latency + moving) * every,
+        host=profile.host_s * factor(parameters, "host") * every,
+        sampling=(sequences * SAMPLE_S + tokens * profile.logit_token_s)
+        * factor(parameters, "sampling")
+        * every,
+        drafting=drafted * (layer * DRAFT_LAYERS + DRAFT_S) * every,
+    )
+
+
+def prefill(
+    profile: Profile,
+    parameters: Array,
+    new: Array,
+    cached: Array,
+    *,
+    fixed: bool = True,
+    copies: Array | float = 1.0,
+) -> Array:
+    """Return how long a prefill takes on one attention rank of each copy.
+
+    Parameters
+    ----------
+    profile : Profile
+        Deployments.
+    parameters : array, shape (N, parameters)
+        Logarithms of factors.
+    new, cached : array
+        New tokens of a request and tokens before them [tokens].
+    fixed : bool
+        Whether to count what a prefill costs however short it is.
+    copies : array
+        Requests that are in one pass together.
+
+    Returns
+    -------
+    array
+        Time of the pass [s].
+    """
+    tokens = new * copies
+    dense = together(
+        profile.dense_read_s, profile.dense_token_s * (tokens + HEIGHT), DENSE_OVERLAP
+    ) + together(profile.head_read_s, profile.head_token_s * (copies + HEIGHT), DENSE_OVERLAP)
+    experts = expert_s(profile, tokens * profile.dp, 1.0, 1.0)
+    streams = (profile.activation_token_s + profile.recurrence_token_s) * tokens
+    matrices = dense + experts + streams + profile.expand_token_s * cached * copies
+    total = cached + new
+    every_pair = (total**2 - cached**2) / 2
+    pairs = np.minimum(every_pair[:, None], profile.limit * new[:, None]) / profile.stride
+    attention = (profile.prefill_pair_s * pairs).sum(1) * copies
+    latency, moving = collectives(profile.prefill_collective_s, tokens)
+    time = (
+        matrices * factor(parameters, "prefill_matrices")
+        + attention * factor(parameters, "prefill_attention")
+        + (latency + moving) * factor(parameters, "prefill_collectives")
+    )
+    if fixed:
+        time = time + (profile.layers * PREFILL_LAYER_S + PREFILL_S) * factor(parameters, "prefill_fixed")
+    return np.asarray(time * factor(parameters, "prefill"))
+
+
+def expert_s(profile: Profile, group: Array, read: Array | float, compute: Array | float) -> Array:
+    """Return the time of routed experts: reading those that any token chose, and the fullest rank's work.
+
+    Parameters
+    ----------
+    profile : Profile
+        Deployments.
+    group : array
+        Tokens of all ranks that share the experts.
+    read, compute : array
+        Factors.
+
+    Returns
+    -------
+    array
+        Time [s], 0 without experts.
+    """
+    hit = -np.expm1(group * np.log1p(-profile.choice))
+    choices = np.maximum(group * profile.chosen, 1.0)
+    uneven = 1 + IMBALANCE * np.minimum(np.sqrt(np.maximum(profile.ep - 1, 0) / choices), 2.0)
+    return together(
+        profile.expert_read_s * hit * read, profile.expert_token_s * group * uneven * compute, EXPERT_OVERLAP
+    )
+
+
+def collectives(table: Array, tokens: Array) -> tuple[Array, Array]:
+    """Return the time of collectives with one token, and what more tokens add.
+
+    Parameters
+    ----------
+    table : array, shape (1 or N, grid)
+        Times at `GRID` tokens [s].
+    tokens : array
+        Tokens of an attention rank.
+
+    Returns
+    -------
+    tuple of array
+        Latency and the rest [s].
+    """
+    at = np.log2(np.clip(tokens, 1.0, GRID[-1]))
+    below = np.minimum(at.astype(np.intp), _LAST - 1)
+    share = np.clip(tokens, 1.0, None) / GRID[below] - 1
+    row = np.arange(len(at)) if len(table) > 1 else np.zeros(len(at), dtype=np.intp)
+    low, high = table[row, below], table[row, below + 1]
+    return table[:, 0] + 0.0 * at, low + (high - low) * share - table[:, 0]
