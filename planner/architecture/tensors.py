@@ -45,8 +45,8 @@ class Sharding:
 
     @property
     def expert_tp(self) -> int:
-        """Return over how many ranks the width of one expert is divided."""
-        return self.tp * self.dp // self.ep
+        """Return over how many ranks the width of one expert is divided: 1 where `ep` exceeds the ranks."""
+        return max(1, self.tp * self.dp // self.ep)
 
 
 @dataclass(frozen=True, slots=True)

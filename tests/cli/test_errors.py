@@ -26,6 +26,10 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
         ((*FIT, "--tp", "-1"), "--tp: '-1' is not possible; a whole number of GPUs from 1 to 4,096"),
         ((*FIT, "--tp", "1.5"), "--tp: '1.5' is not possible"),
         ((*FIT, "--gpus", "1e9"), "--gpus: '1e9' is out of range"),
+        (
+            ("fit", "--model", "deepseek-r1", "--gpu", "h200", "--tp", "8", "--ep", "16"),
+            "EP 16 does not divide the 8 ranks (TP x DP) of experts; legal: 1, 2, 4, 8",
+        ),
         ((*FIT, "--pp", "nan"), "--pp: 'nan' is not possible"),
         ((*FIT, "--context", "inf"), "--context: 'inf' is not possible; a whole number of tokens from 1"),
         ((*FIT, "--concurrency", "0"), "--concurrency: '0' is out of range; a whole number of requests"),
