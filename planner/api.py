@@ -15,7 +15,6 @@ from planner.report.fit import FitAnswer, FitReport
 from planner.scenario import Deployment, Workload
 
 if TYPE_CHECKING:
-    from planner.measurement.serving import MeasuredRates
     from planner.measurement.validate import ValidationResult
 
 __all__ = ["fit", "load_catalogue", "validate"]
@@ -94,6 +93,8 @@ def fit(
     PlannerError
         With one line that says what is wrong and what would be right.
     """
+    from planner.measurement.measured_output import Load, measured_outputs
+
     book = _catalogue(catalogue)
     chosen = model_from(model, book) if isinstance(model, str) else ModelChoice(model)
     types = _gpu_records(gpu, book)
@@ -115,30 +116,38 @@ def fit(
     )
     workload = Workload(context=context, concurrency=concurrency, isl=isl, osl=osl)
     prices, unpriced = _prices(types, price, price_kind, book)
-    answers = []
-    for record in types:
-        judged = judge(
+    found = {
+        record.id: judge(
             model=chosen.model, gpu=record, base=base, sizes=sizes, workload=workload, catalogue=book
         )
-        answers.append(
-            FitAnswer(
-                model=chosen.model.id,
-                model_name=chosen.model.name,
-                config_status=chosen.model.config_status,
-                gpu=record.id,
-                gpu_name=record.name,
-                node_gpus=record.node_gpus,
-                sized=sizes.given,
-                memory=judged.memory,
-                one_node=judged.one_node,
-                smallest=judged.smallest,
-                catalogue_digest=book.digest,
-                price=prices.get(record.id),
-                no_price=unpriced.get(record.id),
-                measured=_measured(chosen.model, record, book) if record.id in prices else None,
-                notes=_notes(chosen.model),
-            )
+        for record in types
+    }
+    measured = measured_outputs(
+        model=chosen.model,
+        gpus={record.id: (record, found[record.id].memory.deployment.gpus) for record in types},
+        catalogue=book,
+        load=Load(isl=isl, osl=osl, concurrency=concurrency, weight_dtype=base.weight_dtype),
+    )
+    answers = [
+        FitAnswer(
+            model=chosen.model.id,
+            model_name=chosen.model.name,
+            config_status=chosen.model.config_status,
+            gpu=record.id,
+            gpu_name=record.name,
+            node_gpus=record.node_gpus,
+            sized=sizes.given,
+            memory=found[record.id].memory,
+            one_node=found[record.id].one_node,
+            smallest=found[record.id].smallest,
+            catalogue_digest=book.digest,
+            price=prices.get(record.id),
+            no_price=unpriced.get(record.id),
+            measured=measured.get(record.id),
+            notes=_notes(chosen.model),
         )
+        for record in types
+    ]
     return FitReport(tuple(answers))
 
 
@@ -220,17 +229,6 @@ def _prices(
         except Unsupported as error:
             missing[record.id] = str(error)
     return given, missing
-
-
-def _measured(model: Model, gpu: Gpu, catalogue: Catalogue) -> MeasuredRates:
-    from planner.measurement.serving import measured_rates, shipped_points
-
-    return measured_rates(
-        shipped_points(
-            model_names=[model.id, model.name, *catalogue.aliases("models", model.id)],
-            gpu_names=[gpu.id, gpu.name, *catalogue.aliases("gpus", gpu.id)],
-        )
-    )
 
 
 def _notes(model: Model) -> tuple[str, ...]:

@@ -11,15 +11,13 @@ from planner.cli.draw import draw_facts, draw_lines, draw_table
 from planner.economics import hourly_cost_usd
 from planner.memory.records import MemoryFit
 from planner.report.fit import FitAnswer, FitReport
+from planner.report.measured import measured_notes, measured_sources, measured_table, price_text
 from planner.report.sentences import gpu_label, layout, requests_held
 from planner.report.table import GIB, Table
 from planner.report.tables import (
     assumptions_table,
-    measured_sources,
-    measured_table,
     memory_parts,
     memory_table,
-    price_text,
     side_by_side,
     with_marks,
 )
@@ -143,11 +141,14 @@ def _in_short(answer: FitAnswer, memory: MemoryFit) -> str:
 
 
 def _draw_measured(console: Console, answers: Sequence[FitAnswer]) -> None:
-    table = measured_table(answers)
-    if table is None:
+    table, notes = measured_table(answers), measured_notes(answers)
+    if table is None and not notes:
         return
     console.print()
-    draw_table(console, table)
+    if table is not None:
+        draw_table(console, table)
+    for note in notes:
+        console.print(Text(f"measured: {note}"))
     for source in measured_sources(answers):
         console.print(Text(f"measured: {source}", style="dim"))
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from planner.errors import InvalidInput
+from planner.measurement.csvtable import CsvTable, parse_csv, read_text
 from planner.measurement.serving_flags import ServingFlag, flag_names, mean_lengths, repeated
 from planner.measurement.serving_points import (
     COLUMNS,
@@ -134,7 +135,7 @@ def shipped_points(*, model_names: Iterable[str], gpu_names: Iterable[str]) -> l
 @cache
 def _files_naming(models: frozenset[str]) -> tuple[Path, ...]:
     """Return the shipped files in which one of the names occurs; several accelerators ask for the same."""
-    words = [name.encode() for name in models]
+    words = [name.encode() for name in _shortest(set(models))]
     texts = ((file, file.read_bytes().lower()) for file in serving_files())
     return tuple(file for file, text in texts if any(word in text for word in words))
 
@@ -143,14 +144,41 @@ def _rate_per_gpu(point: ServingPoint) -> float:
     return (point.output_tps_total or 0.0) / (point.n_gpus or 1)
 
 
+def _shortest(names: set[str]) -> list[str]:
+    """Return the names that contain no other one: whatever contains a name contains one of these."""
+    return [name for name in names if not any(other in name for other in names if other != name)]
+
+
+def _rows_naming(file: Path, models: set[str], gpus: set[str]) -> CsvTable:
+    """Read the rows of a shipped file that may name one of the models and accelerators: reading all is slow.
+
+    A row of a shipped file is one line, so a line that names none of them is blanked and keeps its number.
+    """
+    text = read_text(file)
+    header, *lines = text.splitlines()
+    folded = text.casefold().splitlines()[1:]
+    kept = [""] * len(lines)
+    for name in _shortest(models):
+        for number, line in enumerate(folded):
+            if name in line:
+                kept[number] = lines[number]
+    cards = _shortest(gpus)
+    kept = [line if line and any(name in line.casefold() for name in cards) else "" for line in kept]
+    if not any(kept):
+        return CsvTable(str(file), (), ())
+    return parse_csv(str(file), "\n".join([header, *kept]))
+
+
 def _load(file: Path, models: set[str] | None = None, gpus: set[str] | None = None) -> list[ServingPoint]:
     """Read a file, or only the rows of some models and accelerators, with the flags of its source."""
-    table = serving_table(file)
-    rows = table.rows
-    if models is not None and gpus is not None:
+    if models is None or gpus is None:
+        table = serving_table(file)
+        rows = table.rows
+    else:
+        table = _rows_naming(file, models, gpus)
         rows = tuple(
             row
-            for row in rows
+            for row in table.rows
             if row.cells["model"].casefold() in models and row.cells["gpu"].casefold() in gpus
         )
     found = []

@@ -17,7 +17,7 @@ from planner.report.tables import memory_table, side_by_side
 if TYPE_CHECKING:
     import pandas
 
-    from planner.measurement.serving import MeasuredRates
+    from planner.measurement.measured_output import MeasuredOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class FitAnswer:
         Price of one GPU.
     no_price : str or None
         Why there is no price of the kind that was asked for.
-    measured : MeasuredRates or None
-        Measured output rates of this model on this accelerator, where a price was asked for.
+    measured : MeasuredOutput or None
+        Measured output of this model on this accelerator; None where nobody measured it.
     notes : tuple of str
         What the user should know beside the warnings of the memory answer.
     """
@@ -66,7 +66,7 @@ class FitAnswer:
     catalogue_digest: str
     price: PricePerHour | None = None
     no_price: str | None = None
-    measured: MeasuredRates | None = None
+    measured: MeasuredOutput | None = None
     notes: tuple[str, ...] = ()
 
     @property

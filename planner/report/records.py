@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.economics import hourly_cost_usd, output_rate_per_usd_per_hour
+from planner.economics import hourly_cost_usd
 from planner.memory.records import MemoryFit, StageMemory
+from planner.report.measured import measured_record
 from planner.report.table import GIB
 
 if TYPE_CHECKING:
-    from planner.measurement.serving import ServingPoint
     from planner.report.fit import FitAnswer
 
 SCHEMA = "planner.fit/1"
@@ -116,10 +116,16 @@ def flat_record(answer: FitAnswer) -> dict[str, Any]:
         "usd_per_hour": price.get("usd_per_hour"),
         "price_kind": price.get("kind"),
         "price_provenance": price.get("provenance"),
+        "measured_match": measured.get("match"),
+        "measured_isl_tokens": measured.get("isl_tokens"),
+        "measured_osl_tokens": measured.get("osl_tokens"),
+        "measured_concurrency": measured.get("concurrency"),
+        "measured_output_tps_total": measured.get("output_tps_total"),
         "measured_peak_output_tps_total": measured.get("peak_output_tps_total"),
         "measured_gpus": measured.get("gpus"),
         "measured_single_stream_output_tps": measured.get("single_stream_output_tps"),
         "measured_output_tps_per_usd_per_hour": measured.get("output_tps_per_usd_per_hour"),
+        "measured_source": measured.get("source"),
         "warnings": " | ".join(record["warnings"]),
     }
 
@@ -138,51 +144,6 @@ def per_rank_gib(stage: StageMemory) -> dict[str, float]:
         The state of one request is a part of the KV pool; the reserve is what the engine leaves unused.
     """
     return {f"{part}_gib": getattr(stage, f"{part}_bytes") / GIB for part in _PER_RANK}
-
-
-def measured_record(answer: FitAnswer) -> dict[str, Any] | None:
-    """Return the measured output rates and what they cost, or None where nothing was measured or asked for.
-
-    Parameters
-    ----------
-    answer : FitAnswer
-        The answer.
-
-    Returns
-    -------
-    dict or None
-        Rates are those of the whole deployment that was measured, divided by the price of all its GPUs.
-    """
-    peak = answer.measured.peak if answer.measured else None
-    if peak is None or peak.output_tps_total is None or peak.n_gpus is None:
-        return None
-    single = answer.measured.single_stream if answer.measured else None
-    return {
-        "gpus": peak.n_gpus,
-        "nodes": peak.n_nodes,
-        "isl_tokens": peak.isl,
-        "osl_tokens": peak.osl,
-        "peak_output_tps_total": peak.output_tps_total,
-        "peak_output_tps_per_gpu": peak.output_tps_total / peak.n_gpus,
-        "single_stream_output_tps": _stream_rate(single),
-        "output_tps_per_usd_per_hour": None
-        if answer.price is None
-        else output_rate_per_usd_per_hour(
-            output_tokens_per_s=peak.output_tps_total,
-            gpus=peak.n_gpus,
-            usd_per_gpu_hour=answer.price.usd_per_gpu_hour,
-        ),
-        "provenance": "measured",
-        "source": peak.source,
-        "source_url": peak.source_url,
-        "date": peak.date,
-        "single_stream_source": None if single is None else single.source,
-        "notes": peak.notes,
-    }
-
-
-def _stream_rate(point: ServingPoint | None) -> float | None:
-    return None if point is None else point.tps_per_user or point.output_tps_total
 
 
 def _price(answer: FitAnswer) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The tables of a fit answer: side by side, one GPU's memory, measured output, assumptions."""
+"""The tables of a fit answer: side by side, one GPU's memory, assumptions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.economics import GIVEN, PricePerHour
 from planner.memory.records import Assumption, MemoryFit
-from planner.report.records import measured_record
 from planner.report.sentences import gpu_label, layout
 from planner.report.table import GIB, Column, Table
 from planner.units import format_bytes, format_count, format_significant
@@ -49,22 +47,6 @@ MEMORY_COLUMNS = (
     Column("share", "share", right=True, show="{:.0%}".format),
     Column("what", "what it is", flexible=True),
 )
-
-MEASURED_COLUMNS = (
-    Column("gpu", "GPU", show=gpu_label),
-    Column("gpus", "GPUs", right=True),
-    Column("peak_output_tps_total", "peak\ntok/s", right=True, show="{:,.0f}".format),
-    Column("single_stream_output_tps", "one stream\ntok/s", right=True, show="{:,.0f}".format),
-    Column("usd_per_gpu_hour", "USD per\nGPU-hour", right=True, show="{:,.2f}".format),
-    Column("output_tps_per_usd_per_hour", "tok/s per\nUSD/h", right=True, show=_one_decimal),
-    Column("price_provenance", "price", flexible=True),
-)
-
-LENGTH_COLUMNS = (
-    Column("isl_tokens", "tokens\nin", right=True, show="{:,.0f}".format),
-    Column("osl_tokens", "tokens\nout", right=True, show="{:,.0f}".format),
-)
-"""Shown where the accelerators were not measured under the same load."""
 
 ASSUMPTION_COLUMNS = (
     Column("name", "assumption"),
@@ -184,55 +166,6 @@ def memory_title(answer: FitAnswer) -> str:
     first, last = (layer + 1 for layer in memory.per_rank.layers)
     stage = f"stage {memory.per_rank.stage + 1} of {len(memory.stages)}"
     return f"Memory of the fullest {gpu_label(answer.gpu)} ({stage}, layers {first} to {last})"
-
-
-def measured_table(answers: Sequence[FitAnswer]) -> Table | None:
-    """Return measured output and what a dollar per hour buys, or None where nothing was measured.
-
-    Parameters
-    ----------
-    answers : sequence of FitAnswer
-        The answers, of one model.
-
-    Returns
-    -------
-    Table or None
-    """
-    rows = []
-    for answer in answers:
-        measured = measured_record(answer)
-        if measured is not None:
-            price = answer.price
-            rows.append(
-                {
-                    **measured,
-                    "gpu": answer.gpu,
-                    "usd_per_gpu_hour": price.usd_per_gpu_hour if price else None,
-                    "price_provenance": price_text(price) if price else None,
-                }
-            )
-    if not rows:
-        return None
-    title = "Measured output of all GPUs together"
-    lengths = {(row["isl_tokens"], row["osl_tokens"]) for row in rows}
-    if len(lengths) == 1 and None not in (only := next(iter(lengths))):
-        return Table(
-            MEASURED_COLUMNS, tuple(rows), f"{title}, {only[0]:,.0f} tokens in and {only[1]:,.0f} out"
-        )
-    columns = (*MEASURED_COLUMNS[:2], *LENGTH_COLUMNS, *MEASURED_COLUMNS[2:])
-    return Table(columns, tuple(rows), title)
-
-
-def price_text(price: PricePerHour) -> str:
-    """Return the terms of a price and where it comes from, in words."""
-    return price.provenance if price.kind == GIVEN else f"{price.kind}: {price.provenance}"
-
-
-def measured_sources(answers: Sequence[FitAnswer]) -> list[str]:
-    """Return where the measured figures come from, each source once."""
-    rates = [answer.measured for answer in answers if answer.measured is not None]
-    points = [point for rate in rates for point in (rate.peak, rate.single_stream) if point is not None]
-    return list(dict.fromkeys(f"{point.source} ({point.date}), {point.source_url}" for point in points))
 
 
 def assumptions_table(answers: Sequence[FitAnswer]) -> Table:

@@ -98,7 +98,7 @@ def test_measured_output_for_each_dollar_an_hour(planner):
     text = planner(*words).out
     for figures in ("952         118      2.50       47.6", "498          90      4.25        7.3"):
         assert figures in text
-    assert "Wafer Kimi K3 post (2026-08)" in text
+    assert "Wafer Kimi K3 post (2026-08, weights mxfp4)" in one_line(text)
 
 
 def test_a_price_of_a_kind_says_where_it_comes_from(planner):
@@ -164,3 +164,67 @@ def test_an_accelerator_without_a_price_of_the_kind_keeps_its_answer(planner):
     assert second["price"]["usd_per_gpu_hour"] > 0
     assert second["no_price"] is None
     assert "none: mi355x has no spot price" in one_line(planner(*words).out)
+
+
+def measured(planner, *words):
+    """Return the `measured` of each answer."""
+    made = json.loads(planner("fit", *words, "--json").out)
+    return [one["measured"] for one in made.get("results", [made])]
+
+
+def test_measured_output_is_shown_without_a_price(planner):
+    words = ("--model", "kimi-k3", "--gpu", "mi355x,b200,b300")
+    found = measured(planner, *words)
+    assert [one["peak_output_tps_total"] for one in found] == [952, 498, 1568]
+    assert [one["output_tps_per_usd_per_hour"] for one in found] == [None] * 3
+    text = planner("fit", *words).out
+    assert "Measured output of all GPUs together, 1,024 tokens in and 400 out" in one_line(text)
+    assert "USD" not in text
+
+
+LOADED = ("--model", "deepseek-r1", "--gpu", "h200,b200", "--isl", "1024", "--osl", "1024", "--concurrency")
+
+
+def test_measured_output_is_of_the_load_that_is_asked_for(planner):
+    prices = ("--price", "h200=3,b200=5")
+    for one in measured(planner, *LOADED, "64", *prices):
+        assert (one["match"], one["isl_tokens"], one["osl_tokens"], one["concurrency"]) == (
+            "at the load", 1024, 1024, 64,
+        )  # fmt: skip
+        assert one["output_tps_per_usd_per_hour"] > 0
+        assert one["peak_output_tps_total"] is None
+
+
+def test_measured_output_beside_the_load_has_two_neighbours_and_no_ratio(planner):
+    prices = ("--price", "h200=3,b200=5")
+    for one in measured(planner, *LOADED, "60", *prices):
+        below, above = (point["concurrency"] for point in one["points"])
+        assert one["match"] == "around the load"
+        assert below < 60 < above
+        assert one["output_tps_per_usd_per_hour"] is None
+        assert one["output_tps_total"] is None
+    assert "other load, not comparable" in one_line(planner("fit", *LOADED, "60", *prices).out)
+
+
+def test_accelerators_that_were_measured_with_other_lengths_are_not_compared(planner):
+    words = ("--model", "kimi-k3", "--gpu", "h200,b200", "--price", "h200=3,b200=5")
+    for one in measured(planner, *words):
+        assert one["match"] == "none"
+        assert one["output_tps_total"] is one["output_tps_per_usd_per_hour"] is None
+        assert "different lengths; name some with --isl and --osl" in one["note"]
+    assert "measured: H200-SXM: the accelerators were measured with different" in one_line(
+        planner("fit", *words).out
+    )
+
+
+def test_several_accelerators_are_compared_at_lengths_that_all_share(planner):
+    first, second = measured(planner, "--model", "deepseek-r1", "--gpu", "h200,b200")
+    assert first["match"] == second["match"] == "peak"
+    for length in ("isl_tokens", "osl_tokens"):
+        assert first[length] == second[length] is not None
+
+
+def test_a_load_that_nobody_measured_names_those_that_were(planner):
+    (one,) = measured(planner, "--model", "deepseek-r1", "--gpu", "h200", "--isl", "50k", "--osl", "77")
+    assert one["match"] == "none"
+    assert one["note"].startswith("nothing at this load; measured with 1,024/1,024")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from planner.economics import PricePerHour
+from planner.measurement.measured_output import PEAK, MeasuredOutput
 from planner.measurement.serving import load_serving, measured_rates, serving_directory
 from planner.memory.records import Assumption, MemoryFit, Pool, StageMemory
 from planner.report.fit import FitAnswer, FitReport
@@ -88,8 +89,9 @@ def answer(*, gpu: str = "b200-sxm", small: bool = False, price: float | None = 
     """Return an answer; with `small`, one node is too small and two nodes are not."""
     one_node = memory(gpu=gpu, weights_gib=190.0 if small else 100.0)
     fitting = memory(gpu=gpu, weights_gib=95.0, pp=2) if small else one_node
-    points = load_serving(serving_directory() / "wafer_kimi_k3.csv")
     name = gpu.partition("-")[0].upper()
+    points = load_serving(serving_directory() / "wafer_kimi_k3.csv")
+    rates = measured_rates(point for point in points if point.gpu == name)
     return FitAnswer(
         model="made-1t",
         model_name="Made 1T",
@@ -103,7 +105,7 @@ def answer(*, gpu: str = "b200-sxm", small: bool = False, price: float | None = 
         smallest=fitting,
         catalogue_digest="0123456789abcdef",
         price=None if price is None else PricePerHour(price, "given", "given by you"),
-        measured=None if price is None else measured_rates(point for point in points if point.gpu == name),
+        measured=None if price is None else MeasuredOutput(PEAK, (rates.peak,), rates.single_stream, 2),
         notes=("the configuration of Made 1T is inferred: from its paper",),
     )
 

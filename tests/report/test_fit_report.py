@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
+from planner.report.measured import measured_table
 from planner.report.sentences import layout, reason
 from planner.report.tables import (
     assumption_text,
     assumptions_table,
-    measured_table,
     memory_parts,
     memory_table,
     side_by_side,
