@@ -66,22 +66,30 @@ def check_legal(
     Raises
     ------
     IllegalDeployment
-        For sizes: heads, experts, columns, layers, FP8 blocks, DCP.
+        For sizes (heads, experts, columns, layers, FP8 blocks, DCP), and for too few requests at once.
     InvalidInput
-        For a context over the model's maximum, or a KV dtype the engine does not have.
+        For a context over the model's maximum or under the lengths asked for, or a KV dtype the engine does
+        not have.
     """
     reasons = [
         *architecture.refusals(deployment.sharding),
         *_expert_parallel(architecture, deployment),
         *_context_parallel(architecture, deployment),
         *_blocks(architecture, scheme, deployment),
+        *_requests_at_once(deployment, workload),
     ]
     if reasons:
         more = len(reasons) - MOST_REASONS
         rest = [f"and {more} more of the kind"] if more > 0 else []
         raise IllegalDeployment("; ".join([*reasons[:MOST_REASONS], *rest]))
     longest = architecture.max_context
-    asked = workload.context or (workload.isl or 0) + (workload.osl or 0)
+    lengths = (workload.isl or 0) + (workload.osl or 0)
+    if workload.context is not None and lengths > workload.context:
+        raise InvalidInput(
+            f"isl + osl = {lengths:,} is over the context of {workload.context:,} tokens; "
+            f"the context must be {lengths:,} or more"
+        )
+    asked = workload.context or lengths
     if longest is not None and asked > longest:
         what = "context" if workload.context else "isl + osl ="
         raise InvalidInput(f"{what} {asked:,} is over the model's maximum of {longest:,} tokens")
@@ -95,6 +103,16 @@ def _expert_parallel(architecture: Architecture, deployment: Deployment) -> list
     if deployment.ep == 1 or any(tensor.expert for tensor, _ in architecture.counted_tensors()):
         return []
     return [f"EP {deployment.ep}: the model has no experts; legal: 1"]
+
+
+def _requests_at_once(deployment: Deployment, workload: Workload) -> list[str]:
+    """Return why the engine does not run as many requests at once as are asked for."""
+    most, asked = deployment.max_num_seqs, workload.concurrency
+    if most is None or asked is None or asked <= most * deployment.dp:
+        return []
+    needed = -(-asked // deployment.dp)
+    copies = f" on each of {deployment.dp} copies" if deployment.dp > 1 else ""
+    return [f"max_num_seqs {most:,}{copies} is under the concurrency of {asked:,}; legal: {needed:,} or more"]
 
 
 def _context_parallel(architecture: Architecture, deployment: Deployment) -> list[str]:

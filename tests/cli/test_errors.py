@@ -119,3 +119,39 @@ def test_a_terminal_without_unicode_gets_an_answer():
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"Llama-3.1-8B fits on 1 x H100-SXM" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (
+            ("--isl", "4000", "--osl", "1000", "--context", "4999"),
+            "isl + osl = 5,000 is over the context of 4,999",
+        ),
+        (("--concurrency", "9", "--max-num-seqs", "8"), "max_num_seqs 8 is under the concurrency of 9"),
+        (
+            ("--concurrency", "17", "--max-num-seqs", "8", "--dp", "2"),
+            "max_num_seqs 8 on each of 2 copies is under the concurrency of 17; legal: 9 or more",
+        ),
+    ],
+)
+def test_what_is_asked_for_must_not_contradict_the_engine_limits(planner, words, complaint):
+    ran = planner(*FIT, *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert complaint in ran.err
+
+
+def test_what_the_engine_limits_just_allow_is_answered(planner):
+    words = (
+        "--isl",
+        "4000",
+        "--osl",
+        "1000",
+        "--context",
+        "5000",
+        "--concurrency",
+        "16",
+        "--max-num-seqs",
+        "8",
+    )
+    assert planner(*FIT, *words, "--dp", "2").code == 0
