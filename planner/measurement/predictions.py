@@ -127,6 +127,7 @@ def _fit(log: StartupLog, setup: Setup, catalogue: Catalogue) -> MemoryFit:
             deployment=setup.deployment,
             workload=setup.workload,
             catalogue=catalogue,
+            advise=False,
         )
     except PlannerError as error:
         raise NotPredictable(REFUSED, str(error)) from None

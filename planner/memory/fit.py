@@ -5,22 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.catalogue import Catalogue, Gpu, Model
+from planner.errors import PlannerError
 from planner.memory.cells import cells
 from planner.memory.engines import engine_rule
+from planner.memory.levers import TUNED_BATCH, TUNED_FRACTION, Pulled, levers, remedies
 from planner.memory.records import MemoryFit, Pool, StageMemory
 from planner.memory.setup import Setup, prepare
-from planner.memory.verdict import judge, replication_warnings
+from planner.memory.verdict import Verdict, judge, replication_warnings, tightness_warning
 from planner.scenario import Deployment, Workload
 from planner.scenario.legal import check_legal
 
-TUNED_FRACTION = 0.95
-"""The largest memory fraction that public start-ups use on a GPU of their own."""
-
 ASSUMED_FIELDS = ("memory_fraction", "max_num_batched_tokens", "max_num_seqs", "prefix_caching")
 """Fields of a deployment that an engine fills in."""
-
-TUNED_BATCH = 1024
-"""A batch at which activations are small; prefills slow down below it."""
 
 
 def pool_from_available(
@@ -51,7 +47,13 @@ def pool_from_available(
 
 
 def fit_memory(
-    *, model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
+    *,
+    model: Model,
+    gpu: Gpu,
+    deployment: Deployment,
+    workload: Workload,
+    catalogue: Catalogue,
+    advise: bool = True,
 ) -> MemoryFit:
     """Return whether one deployment fits, and why; nothing is searched.
 
@@ -67,6 +69,8 @@ def fit_memory(
         The longest request, and how many must run at once.
     catalogue : Catalogue
         Where the engine's settings are.
+    advise : bool
+        Whether to try what would lift the limit, which costs about as much as twenty answers.
 
     Returns
     -------
@@ -80,19 +84,11 @@ def fit_memory(
     PlannerError
         For unknown names and impossible values.
     """
-    setup = prepare(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
-    check_legal(
-        architecture=setup.architecture,
-        scheme=setup.scheme,
-        deployment=deployment,
-        workload=workload,
-        gpu=gpu,
-        engine=setup.stack.id,
-    )
-    found = _measure(setup)
+    setup, found = _examine(model, gpu, deployment, workload, catalogue)
     stages, pool = found.stages, found.pool
     tuned = None if found.fits(setup) else _tuned(setup, workload, catalogue)
-    verdict = judge(setup, stages, pool, found.needed_bytes, tuned)
+    verdict = judge(setup, stages, pool, found.needed_bytes, tuned is not None)
+    advice = _advice(setup, found, verdict, tuned, workload, catalogue) if advise else ()
     binding = min(stages, key=lambda stage: stage.available_bytes)
     stages = [replace(stage, state_bytes=pool.state_bytes) for stage in stages]
     return MemoryFit(
@@ -105,15 +101,20 @@ def fit_memory(
         fits=verdict.fits,
         verdict=verdict.verdict,
         binding_limit=verdict.binding_limit,
-        remedies=verdict.remedies,
+        remedies=advice,
         stages=tuple(stages),
         per_rank=stages[binding.stage],
         kv_bytes_per_token_per_rank=growth_bytes(setup),
         pool=pool,
         margin_bytes=verdict.margin_bytes,
         uncertainty_bytes=verdict.uncertainty_bytes,
-        safe_max_num_seqs=pool.slots,
-        warnings=(*setup.warnings, *replication_warnings(setup), *_slot_warnings(setup, pool)),
+        safe_max_num_seqs=pool.slots if binding.available_bytes > 0 else None,
+        warnings=(
+            *setup.warnings,
+            *tightness_warning(verdict),
+            *replication_warnings(setup),
+            *_slot_warnings(setup, pool),
+        ),
         assumptions=tuple(setup.assumptions),
     )
 
@@ -126,6 +127,16 @@ class Measure:
     pool: Pool
     needed_bytes: float
 
+    @property
+    def weights_bytes(self) -> float:
+        """Return the weights of all stages."""
+        return sum(stage.weights_bytes for stage in self.stages)
+
+    @property
+    def fullest_weights_bytes(self) -> float:
+        """Return the weights of the GPU that holds most."""
+        return max(stage.weights_bytes for stage in self.stages)
+
     def fits(self, setup: Setup) -> bool:
         """Return whether the pool holds the longest request and the requests asked for."""
         return self.pool.max_context >= setup.context and self.pool.max_concurrency >= setup.concurrency
@@ -137,6 +148,62 @@ def _measure(setup: Setup) -> Measure:
     pool = rule.pool(setup, [stage.available_bytes for stage in stages])
     asked = -(-setup.concurrency // setup.deployment.dp) * rule.request_bytes(setup, setup.request_tokens)
     return Measure(stages, pool, max(rule.request_bytes(setup, setup.context), asked))
+
+
+def _examine(
+    model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
+) -> tuple[Setup, Measure]:
+    """Return a deployment made ready and measured; a PlannerError where it is impossible."""
+    setup = prepare(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
+    check_legal(
+        architecture=setup.architecture,
+        scheme=setup.scheme,
+        deployment=deployment,
+        workload=workload,
+        gpu=gpu,
+        engine=setup.stack.id,
+    )
+    return setup, _measure(setup)
+
+
+def _advice(
+    setup: Setup,
+    found: Measure,
+    verdict: Verdict,
+    tuned: Deployment | None,
+    workload: Workload,
+    catalogue: Catalogue,
+) -> tuple[str, ...]:
+    """Return what would lift the limit: every lever is pulled alone, and measured."""
+    if verdict.verdict == "fits":
+        return ()
+    stage = min(found.stages, key=lambda each: each.available_bytes)
+    no_room = stage.weights_bytes > stage.budget_bytes
+    pulled = []
+    for lever in levers(setup, stage, found.pool, workload):
+        deployment = setup.deployment.model_copy(update=lever.options)
+        asked = lever.workload or workload
+        try:
+            other, measured = _examine(setup.model, setup.gpu, deployment, asked, catalogue)
+        except PlannerError:
+            continue  # a lever that this model or engine does not have
+        if lever.kind == "checkpoint" and measured.weights_bytes >= found.weights_bytes:
+            continue
+        if no_room and measured.fullest_weights_bytes >= found.fullest_weights_bytes:
+            continue  # where weights alone are too large, only what makes them smaller on a GPU counts
+        after = judge(other, measured.stages, measured.pool, measured.needed_bytes, tunable=False)
+        enough = after.fits and (not verdict.fits or after.verdict == "fits")
+        pulled.append(Pulled(lever, enough, after.margin_bytes - verdict.margin_bytes))
+    short_by = verdict.uncertainty_bytes if verdict.fits else 0.0
+    said = remedies(pulled, max(short_by - verdict.margin_bytes, 0.0))
+    alone = any(one.enough for one in pulled if one.lever.kind in ("memory fraction", "batch"))
+    if tuned is None or alone:
+        return said
+    both = (
+        f"it fits with a memory fraction of {tuned.memory_fraction:g} and a batch of "
+        f"{tuned.max_num_batched_tokens:,} tokens"
+    )
+    return (both, *said)
 
 
 def _resolved(setup: Setup) -> Deployment:
@@ -175,8 +242,8 @@ def growth_bytes(setup: Setup) -> float:
 
 def _slot_warnings(setup: Setup, pool: Pool) -> list[str]:
     """Return what to set where a hybrid's default number of requests exceeds the blocks there are."""
-    if pool.slots is None or setup.stack.id != "vllm":
-        return []
+    if not pool.slots or setup.stack.id != "vllm":
+        return []  # nothing starts without a single block, whatever the number of requests
     asked = int(setup.assume("max_num_seqs", setup.deployment.max_num_seqs))
     if asked <= pool.slots or setup.deployment.enforce_eager:
         return []

@@ -46,17 +46,28 @@ def smallest_deployment(
         sizes = {"tp": tp, "pp": pp, "ep": 1, "dp": 1, "dcp": 1, "pipeline_layers": None}
         candidate = deployment.model_copy(update=sizes)
         try:
-            fit = fit_memory(
-                model=model, gpu=gpu, deployment=candidate, workload=workload, catalogue=catalogue
-            )
+            fit = _fit(model, gpu, candidate, workload, catalogue, advise=False)
         except IllegalDeployment:
             continue
         if fit.fits:
-            return fit
+            return _fit(model, gpu, candidate, workload, catalogue, advise=True)
         if tp == pp == 1:
             # No layout has less weight over all its GPUs than the whole model on one.
             fewest = math.ceil(fit.per_rank.weights_bytes / gpu.usable_bytes)
     return None
+
+
+def _fit(
+    model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue, advise: bool
+) -> MemoryFit:
+    return fit_memory(
+        model=model,
+        gpu=gpu,
+        deployment=deployment,
+        workload=workload,
+        catalogue=catalogue,
+        advise=advise,
+    )
 
 
 def layouts(node_gpus: int, max_nodes: int) -> Iterator[tuple[int, int]]:
