@@ -12,6 +12,7 @@ from planner.economics import PricePerHour, catalogue_price, given_price
 from planner.errors import InvalidInput, Unsupported, unknown_name
 from planner.planning.sizing import Sizes, judge
 from planner.report.fit import FitAnswer, FitReport
+from planner.report.weight_format import weight_format
 from planner.scenario import Deployment, Workload
 
 if TYPE_CHECKING:
@@ -128,6 +129,9 @@ def fit(
         catalogue=book,
         load=Load(isl=isl, osl=osl, concurrency=concurrency, weight_dtype=base.weight_dtype),
     )
+    weights = weight_format(
+        chosen.model, base.weight_dtype, None if weight_dtype or not chosen.quantisation else str(model)
+    )
     answers = [
         FitAnswer(
             model=chosen.model.id,
@@ -141,6 +145,8 @@ def fit(
             one_node=found[record.id].one_node,
             smallest=found[record.id].smallest,
             catalogue_digest=book.digest,
+            weight_format=weights.text,
+            variant=weights.variant,
             price=prices.get(record.id),
             no_price=unpriced.get(record.id),
             measured=measured.get(record.id),

@@ -77,7 +77,7 @@ def _draw_single(console: Console, answer: FitAnswer) -> None:
 
 
 def _draw_comparison(console: Console, answers: Sequence[FitAnswer]) -> None:
-    console.print(Text(f"{answers[0].model_name}{_status(answers[0])}", style="bold"))
+    console.print(Text(f"{answers[0].named}{_status(answers[0])}", style="bold"))
     console.print()
     draw_table(console, side_by_side(answers))
     console.print()
@@ -114,7 +114,7 @@ def _labelled(report: FitReport, answer: FitAnswer) -> Iterable[str]:
 
 def _facts(answer: FitAnswer) -> list[tuple[str, str]]:
     memory, small = answer.memory, answer.one_node
-    facts = [("limited by", memory.binding_limit)]
+    facts = [("weights", answer.weight_format), ("limited by", memory.binding_limit)]
     facts += [("or by" if number else "lifted by", remedy) for number, remedy in enumerate(memory.remedies)]
     if memory.max_context:
         facts.append(("longest request", f"{memory.max_context:,} tokens, alone"))

@@ -43,6 +43,8 @@ class FitAnswer:
         The smallest deployment that fits, by whole nodes above one node; None where none fits.
     catalogue_digest : str
         Of the catalogue the answer comes from.
+    weight_format, variant : str
+        Format of the weights in force, in words; name of the quantisation where it is not the published one.
     price : PricePerHour or None
         Price of one GPU.
     no_price : str or None
@@ -64,10 +66,17 @@ class FitAnswer:
     one_node: MemoryFit | None
     smallest: MemoryFit | None
     catalogue_digest: str
+    weight_format: str = ""
+    variant: str = ""
     price: PricePerHour | None = None
     no_price: str | None = None
     measured: MeasuredOutput | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """Return the model's name, with the quantisation where it is not the published one."""
+        return f"{self.model_name} ({self.variant})" if self.variant else self.model_name
 
     @property
     def fits(self) -> bool:

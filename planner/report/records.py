@@ -49,6 +49,7 @@ def fit_record(answer: FitAnswer) -> dict[str, Any]:
         "gpu_name": answer.gpu_name,
         **_sizes(answer, memory),
         "weight_dtype": memory.deployment.weight_dtype,
+        "weight_format": answer.weight_format,
         "kv_dtype": memory.deployment.kv_dtype,
         "engine": memory.deployment.engine,
         "context_tokens": memory.context,

@@ -25,7 +25,7 @@ def verdict_sentence(answer: FitAnswer) -> str:
     str
         One sentence, or two where one node is too small and more nodes are not.
     """
-    memory, name = answer.memory, answer.model_name
+    memory, name = answer.memory, answer.named
     if not memory.fits:
         where = place(answer, memory)
         verdict = f"does not fit on {where}"

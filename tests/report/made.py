@@ -104,6 +104,7 @@ def answer(*, gpu: str = "b200-sxm", small: bool = False, price: float | None = 
         one_node=one_node,
         smallest=fitting,
         catalogue_digest="0123456789abcdef",
+        weight_format="MXFP4 (routed experts), rest BF16 (checkpoint as published)",
         price=None if price is None else PricePerHour(price, "given", "given by you"),
         measured=None if price is None else MeasuredOutput(PEAK, (rates.peak,), rates.single_stream, 2),
         notes=("the configuration of Made 1T is inferred: from its paper",),
