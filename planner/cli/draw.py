@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
@@ -12,9 +13,17 @@ from rich.text import Text
 
 from planner.report.table import Table
 
+GAP = 2
+"""Columns of the screen between two columns of a table."""
+
+LEAST_FLEXIBLE = 7
+"""Width down to which a column that may wrap gives way."""
+
 
 def draw_table(console: Console, table: Table, styles: Iterable[str] = ()) -> None:
     """Print a table with its title; columns that may wrap do so when the console is narrow.
+
+    The others keep their width, if need be beyond the console's: a figure cut short is a wrong figure.
 
     Parameters
     ----------
@@ -35,10 +44,24 @@ def draw_table(console: Console, table: Table, styles: Iterable[str] = ()) -> No
             no_wrap=not column.flexible,
             overflow="fold",
         )
-    row_styles = list(styles) or [""] * len(table.rows)
-    for cells, style in zip(table.cells(), row_styles, strict=True):
+    rows = table.cells()
+    row_styles = list(styles) or [""] * len(rows)
+    for cells, style in zip(rows, row_styles, strict=True):
         drawn.add_row(*(Text(cell) for cell in cells), style=style or None)
-    console.print(drawn)
+    needed = _least_width(table, rows)
+    if needed > console.width:
+        drawn.width = needed
+    console.print(drawn, crop=False)
+
+
+def _least_width(table: Table, rows: list[list[str]]) -> int:
+    """Return the columns of the screen that a table takes when only its flexible columns give way."""
+    total = -GAP
+    for number, column in enumerate(table.columns):
+        texts = [*column.heading.split("\n"), *(cells[number] for cells in rows)]
+        widest = max(cell_len(text) for text in texts)
+        total += GAP + (min(widest, LEAST_FLEXIBLE) if column.flexible else widest)
+    return total
 
 
 def draw_facts(console: Console, facts: Iterable[tuple[str, str]], label_width: int = 0) -> None:

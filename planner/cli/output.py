@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 WIDEST = 100
 """Columns of a report at most; longer lines are hard to read on any screen."""
 
+NARROWEST = 40
+"""Columns of a report at least; under that nothing can be read."""
+
+USUAL = 80
+"""Columns where the terminal says 0, as one without a size does."""
+
 
 def form_of(*, as_json: bool, as_csv: bool, out: str | None) -> str:
     """Return the form of the answer: "json", "csv" or "text".
@@ -84,13 +90,25 @@ def render(draw: Callable[[Console], None], out: str | None) -> None:
     from rich.console import Console
 
     if out is None:
-        console = Console(highlight=False, soft_wrap=False)
-        console.width = min(console.width, WIDEST)
-        draw(console)
+        draw(_screen())
         return
     text = StringIO()
     draw(Console(file=text, width=WIDEST, no_color=True, highlight=False))
     write_whole(Path(out), text.getvalue())
+
+
+def _screen() -> Console:
+    """Return a console on standard output, as wide as can be read."""
+    from rich.console import Console
+
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            # Rich would leave with the exit code of a failure; `entry` knows what a reader that left means.
+            raise BrokenPipeError
+
+    console = Screen(highlight=False, soft_wrap=False)
+    console.width = max(NARROWEST, min(console.width or USUAL, WIDEST))
+    return console
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -97,10 +97,11 @@ def test_no_words_show_the_help_and_count_as_a_mistake(planner):
     assert ran.err.startswith("Usage: planner [OPTIONS] COMMAND")
 
 
-def test_a_reader_that_goes_away_is_not_an_error():
+@pytest.mark.parametrize("words", [("models", "--json"), ("models",), FIT])
+def test_a_reader_that_goes_away_is_not_an_error(words):
     program = "from planner.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "models", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     process.stdout.close()
     complaint = process.stderr.read()
@@ -155,3 +156,13 @@ def test_what_the_engine_limits_just_allow_is_answered(planner):
         "8",
     )
     assert planner(*FIT, *words, "--dp", "2").code == 0
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20", "40", "60"])
+def test_a_narrow_terminal_cuts_no_figure(planner, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    listed = planner("models", "list", "kimi-k3").out
+    assert all(figure in listed for figure in ("2.78 T", "104 B", "1,561", "1,048,576"))
+    compared = planner("fit", "--model", "kimi-k3", "--gpu", "mi355x,b200").out
+    assert "MI355X" in compared
+    assert "191.8    288.0    2.37 M" in compared
