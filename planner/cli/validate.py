@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
 from planner.cli.options import Settings, catalogue_option, json_option
 from planner.cli.output import deliver, json_text, render
+from planner.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +38,8 @@ def command(settings: Settings, file: str, as_json: bool, out: str | None) -> No
     """
     from planner.api import validate
 
+    if out is not None:
+        _check_target(out, file)
     result = validate(file, catalogue=settings.catalogue())
     if out is not None:
         from planner.measurement.validate import write_predictions
@@ -45,6 +49,16 @@ def command(settings: Settings, file: str, as_json: bool, out: str | None) -> No
         deliver(json_text(result.to_dict()), None)
     else:
         render(lambda console: _draw(console, result), None)
+
+
+def _check_target(out: str, file: str) -> None:
+    """Refuse to write over the measurements themselves, and over what is no file."""
+    if not os.path.exists(out):
+        return
+    if not os.path.isfile(out):
+        raise InvalidInput(f"--out {out}: cannot be written: it is no file; name a new one")
+    if os.path.exists(file) and os.path.samefile(out, file):
+        raise InvalidInput(f"--out {out}: that is the file of the measurements; name another")
 
 
 def _draw(console: Console, result: ValidationResult) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,20 @@ def test_other_tables_are_refused_with_what_is_needed(planner, tmp_path):
     ran = planner("validate", str(file))
     assert ran.code == 2
     assert f"{file}:1: no column engine" in ran.err
+
+
+def test_the_measurements_are_not_written_over(planner, logs):
+    before = logs.read_bytes()
+    ran = planner("validate", str(logs), "--out", str(logs))
+    assert (ran.code, ran.out) == (2, "")
+    assert "that is the file of the measurements; name another" in ran.err
+    assert logs.read_bytes() == before
+
+
+def test_a_pipe_or_device_is_not_replaced_by_predictions(planner, logs, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ran = planner("validate", str(logs), "--out", str(pipe))
+    assert (ran.code, ran.out) == (2, "")
+    assert "it is no file; name a new one" in ran.err
+    assert pipe.is_fifo()
