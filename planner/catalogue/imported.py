@@ -143,6 +143,8 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _model_from_hub(repository: str, unknown: str) -> Model:
     """Fetch a configuration; the hub library itself honours HF_ENDPOINT (a mirror) and HF_HUB_OFFLINE."""
+    import logging
+
     try:
         import huggingface_hub
     except ImportError:
@@ -150,7 +152,10 @@ def _model_from_hub(repository: str, unknown: str) -> Model:
             f"{unknown}; to ask the hub: pip install 'planner[hub]'; or give the path of a config.json"
         ) from None
     try:
-        file = huggingface_hub.hf_hub_download(repository, "config.json")
+        download = huggingface_hub.hf_hub_download
+        # The library warns of every attempt, and has set up its logging by now: an error is one line.
+        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+        file = download(repository, "config.json")
     except Exception as error:  # the hub library raises errors of many libraries below it
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise UnknownName(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import json
+import logging
 import sys
 import types
 
@@ -159,6 +160,17 @@ def test_a_hub_that_does_not_answer_gives_one_line(catalogue, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", types.SimpleNamespace(hf_hub_download=download))
     with pytest.raises(UnknownName, match=r"offline mode is on$"):
         model_from("someone/new-llama", catalogue)
+
+
+def test_attempts_of_the_hub_library_are_not_shown(catalogue, monkeypatch, capfd):
+    def download(repository, file):
+        logging.getLogger("huggingface_hub.utils._http").warning("Retrying in 1s [Retry 1/5].")
+        raise OSError("no route to the hub")
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", types.SimpleNamespace(hf_hub_download=download))
+    with pytest.raises(UnknownName, match="no route to the hub"):
+        model_from("someone/new-llama", catalogue)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_without_the_hub_library_the_extra_is_named(catalogue, monkeypatch):
