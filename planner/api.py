@@ -10,13 +10,16 @@ from planner.catalogue import Catalogue, Gpu, Model, load_catalogue
 from planner.catalogue.imported import ModelChoice, model_from
 from planner.economics import PricePerHour, catalogue_price, given_price
 from planner.errors import InvalidInput, Unsupported, unknown_name
-from planner.planning.sizing import Sizes, judge
+from planner.planning.other_layouts import layout_cautions, other_layouts
+from planner.planning.sizing import Judgement, Sizes, judge, layouts
 from planner.report.fit import FitAnswer, FitReport
+from planner.report.sentences import layout
 from planner.report.weight_format import weight_format
 from planner.scenario import Deployment, Workload
 
 if TYPE_CHECKING:
     from planner.measurement.validate import ValidationResult
+    from planner.memory import MemoryFit
 
 __all__ = ["fit", "load_catalogue", "validate"]
 
@@ -60,7 +63,9 @@ def fit(
         Ids or aliases (several with commas or as a list), or records.
     gpus, tp, pp, ep, dp, dcp : int, optional
         GPUs of the deployment and its parallel sizes. Without any of them the smallest deployment that fits
-        is looked for; with any, exactly that deployment is judged.
+        is looked for. Parallel sizes are judged as they are given, and those left out are 1. `gpus` without
+        `tp` or `pp` leaves the layout open: tensor parallelism as wide as a node first, then pipeline
+        stages; the first layout that fits is taken.
     weight_dtype : str, optional
         Quantisation of the weights; the checkpoint's own by default.
     kv_dtype : str
@@ -132,6 +137,11 @@ def fit(
     weights = weight_format(
         chosen.model, base.weight_dtype, None if weight_dtype or not chosen.quantisation else str(model)
     )
+    others: tuple[MemoryFit, ...] = ()
+    if len(types) == 1:
+        others = other_layouts(
+            found[types[0].id].memory, model=chosen.model, gpu=types[0], workload=workload, catalogue=book
+        )
     answers = [
         FitAnswer(
             model=chosen.model.id,
@@ -150,7 +160,8 @@ def fit(
             price=prices.get(record.id),
             no_price=unpriced.get(record.id),
             measured=measured.get(record.id),
-            notes=_notes(chosen.model),
+            others=others,
+            notes=(*_notes(chosen.model), *_layout_notes(found[record.id], record, sizes)),
         )
         for record in types
     ]
@@ -242,3 +253,17 @@ def _notes(model: Model) -> tuple[str, ...]:
         return ()
     because = f": {model.config_note}" if model.config_note else ""
     return (f"the configuration of {model.name} is {model.config_status}{because}",)
+
+
+def _layout_notes(judged: Judgement, gpu: Gpu, sizes: Sizes) -> tuple[str, ...]:
+    """Return which layout was chosen where the sizes leave a choice, and what it costs in latency."""
+    deployment = judged.memory.deployment
+    said = []
+    if sizes.gpus is not None and len(layouts(sizes, gpu, deployment)) > 1:
+        usual = layouts(sizes, gpu, deployment)[0]
+        if (usual.tp, usual.pp) != (deployment.tp, deployment.pp):
+            said.append(
+                f"of {deployment.gpus} GPUs {layout(usual)} is usual, but does not do; {layout(deployment)} "
+                "is the first layout that does. Name --tp or --pp to have another one judged"
+            )
+    return (*said, *layout_cautions(deployment, gpu.node_gpus))

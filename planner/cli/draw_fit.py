@@ -16,6 +16,7 @@ from planner.report.sentences import gpu_label, layout, requests_held
 from planner.report.table import GIB, Table
 from planner.report.tables import (
     assumptions_table,
+    layouts_table,
     memory_parts,
     memory_table,
     side_by_side,
@@ -74,6 +75,10 @@ def _draw_single(console: Console, answer: FitAnswer) -> None:
     draw_table(console, _with_signs(table))
     console.print()
     draw_facts(console, _facts(answer))
+    others = layouts_table(answer)
+    if others is not None:
+        console.print()
+        draw_table(console, others)
 
 
 def _draw_comparison(console: Console, answers: Sequence[FitAnswer]) -> None:

@@ -166,7 +166,11 @@ gpu_option = click.option(
 
 sizes_options = _stacked(
     click.option(
-        "--gpus", type=size(), metavar="N", help="GPUs of the deployment.  [default: the fewest that fit]"
+        "--gpus",
+        type=size(),
+        metavar="N",
+        help="GPUs of the deployment; without --tp and --pp the first layout of them that fits is judged.  "
+        "[default: the fewest that fit]",
     ),
     click.option("--tp", type=size(), metavar="N", help="Tensor-parallel size."),
     click.option("--pp", type=size(), metavar="N", help="Pipeline stages."),

@@ -51,6 +51,8 @@ class FitAnswer:
         Why there is no price of the kind that was asked for.
     measured : MeasuredOutput or None
         Measured output of this model on this accelerator; None where nobody measured it.
+    others : tuple of MemoryFit
+        Other layouts of the same GPUs that hold clearly more requests, where one accelerator was asked about.
     notes : tuple of str
         What the user should know beside the warnings of the memory answer.
     """
@@ -71,6 +73,7 @@ class FitAnswer:
     price: PricePerHour | None = None
     no_price: str | None = None
     measured: MeasuredOutput | None = None
+    others: tuple[MemoryFit, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

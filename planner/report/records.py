@@ -8,6 +8,7 @@ from planner.economics import hourly_cost_usd
 from planner.memory.records import MemoryFit, StageMemory
 from planner.report.measured import measured_record
 from planner.report.table import GIB
+from planner.report.tables import layout_row
 
 if TYPE_CHECKING:
     from planner.report.fit import FitAnswer
@@ -76,6 +77,7 @@ def fit_record(answer: FitAnswer) -> dict[str, Any]:
         "node_gpus": answer.node_gpus,
         "one_node": None if one_node is None else _summary(answer, one_node),
         "smallest_deployment": None if smallest is None else _summary(answer, smallest),
+        "other_layouts": [{**_summary(answer, one), **layout_row(memory, one)} for one in answer.others],
         "price": _price(answer),
         "no_price": answer.no_price,
         "measured": measured_record(answer),

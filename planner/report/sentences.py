@@ -65,11 +65,11 @@ def layout(deployment: Deployment) -> str:
     Returns
     -------
     str
-        TP always; so a single GPU is "TP1".
+        TP too where it is 1, unless attention is in copies; so a single GPU is "TP1".
     """
-    sizes = [f"TP{deployment.tp}"]
+    sizes = [] if deployment.tp == 1 and deployment.dp > 1 else [f"TP{deployment.tp}"]
     sizes += [
-        f"{name.upper()}{n}" for name in ("pp", "ep", "dp", "dcp") if (n := getattr(deployment, name)) > 1
+        f"{name.upper()}{n}" for name in ("pp", "dp", "ep", "dcp") if (n := getattr(deployment, name)) > 1
     ]
     return " ".join(sizes)
 

@@ -25,6 +25,10 @@ def _one_decimal(value: float) -> str:
     return f"{value:,.1f}"
 
 
+def _signed(value: float) -> str:
+    return f"{value:+,.1f}" if abs(value) >= 0.05 else "0.0"
+
+
 def _requests(value: float) -> str:
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
 
@@ -46,6 +50,14 @@ MEMORY_COLUMNS = (
     Column("gib", "GiB", right=True, show="{:,.2f}".format),
     Column("share", "share", right=True, show="{:.0%}".format),
     Column("what", "what it is", flexible=True),
+)
+
+LAYOUT_COLUMNS = (
+    Column("layout", "layout"),
+    Column("max_concurrency", "requests\nat once", right=True, show=_requests),
+    Column("kv_tokens", "KV cache\ntokens", right=True, show=format_count),
+    Column("weights_gib", "weights\nGiB/GPU", right=True, show=_one_decimal),
+    Column("extra_weights_gib", "more than\nas shown", right=True, show=_signed),
 )
 
 ASSUMPTION_COLUMNS = (
@@ -87,6 +99,39 @@ def _side_row(answer: FitAnswer, memory: MemoryFit) -> dict[str, Any]:
         "usable_gib": memory.per_rank.usable_bytes / GIB,
         "kv_tokens": memory.kv_tokens if held else None,
         "max_concurrency": memory.max_concurrency if held else None,
+    }
+
+
+def layouts_table(answer: FitAnswer) -> Table | None:
+    """Return the same GPUs in layouts that hold more requests, below the one the answer is about.
+
+    Parameters
+    ----------
+    answer : FitAnswer
+        The answer.
+
+    Returns
+    -------
+    Table or None
+        None where no layout holds clearly more.
+    """
+    if not answer.others:
+        return None
+    rows = [layout_row(answer.memory, one) for one in (answer.memory, *answer.others)]
+    gpus = f"{answer.gpus} x {gpu_label(answer.gpu)}"
+    return Table(LAYOUT_COLUMNS, tuple(rows), f"The same {gpus} in other layouts, with what each GPU pays")
+
+
+def layout_row(shown: MemoryFit, one: MemoryFit) -> dict[str, Any]:
+    """Return what one layout holds and what its weights take beyond those of the layout shown."""
+    held = one.per_rank.available_bytes > 0
+    weights = one.per_rank.weights_bytes
+    return {
+        "layout": layout(one.deployment),
+        "max_concurrency": one.max_concurrency if held else None,
+        "kv_tokens": one.kv_tokens if held else None,
+        "weights_gib": weights / GIB,
+        "extra_weights_gib": (weights - shown.per_rank.weights_bytes) / GIB,
     }
 
 

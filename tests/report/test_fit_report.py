@@ -71,6 +71,7 @@ def test_reason_when_only_the_pool_is_too_small():
 def test_layout_names_tp_and_every_size_above_one():
     assert layout(Deployment()) == "TP1"
     assert layout(Deployment(tp=8, pp=2, ep=16, dcp=4)) == "TP8 PP2 EP16 DCP4"
+    assert layout(Deployment(tp=1, dp=8, ep=8)) == "DP8 EP8"
 
 
 def test_json_holds_what_was_promised_and_is_plain():
