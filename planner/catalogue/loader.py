@@ -34,7 +34,8 @@ R = TypeVar("R", bound=Record)
 
 
 def load_catalogue(
-    path: str | os.PathLike[str] | None = None, extra: Iterable[str | os.PathLike[str]] = ()
+    path: str | os.PathLike[str] | None = None,
+    extra: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
 ) -> Catalogue:
     """Open the catalogue; entries are parsed when they are asked for.
 
@@ -43,9 +44,9 @@ def load_catalogue(
     path : path, optional
         A directory with hardware.yaml, models.yaml, prices.yaml and stacks.yaml instead of the shipped one;
         or a single catalogue file, which then lies over the shipped ones as if given in `extra`.
-    extra : iterable of path
-        A user's own files. They lie over those of the environment variable `PLANNER_CATALOGUE`; the last
-        one wins. They are read and checked here and now.
+    extra : path or iterable of path
+        A user's own file or files. They lie over those of the environment variable `PLANNER_CATALOGUE`; the
+        last one wins. They are read and checked here and now.
 
     Returns
     -------
@@ -65,7 +66,8 @@ def load_catalogue(
         directory = Path(path)
     elif path is not None:
         own.append(Path(path))
-    own.extend(Path(name) for name in extra)
+    files = [extra] if isinstance(extra, str | os.PathLike) else extra
+    own.extend(Path(name) for name in files)
     catalogue = Catalogue(directory, own)
     if own:
         catalogue.warnings.extend(check_user_files(catalogue))
@@ -241,6 +243,8 @@ class Catalogue:
             With the nearest names, or with the candidates when the name stands for several.
         """
         kind = ROOTS[root].kind
+        if not isinstance(name, str) or not name.strip():
+            raise UnknownName(f"{kind} {name!r} is no name; an id or an alias of the catalogue is needed")
         if any(document.has(root, name) for document in self._documents(root)):
             return name
         names = self._names_of(root)

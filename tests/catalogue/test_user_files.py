@@ -345,3 +345,16 @@ def test_sizes_that_no_accelerator_has_are_refused(
     assert before in GPU
     with pytest.raises(CatalogueError, match=message):
         load_catalogue(extra=[write(tmp_path, GPU.replace(before, after))])
+
+
+def test_one_file_needs_no_list(tmp_path: Path) -> None:
+    path = write(tmp_path, GPU)
+    assert load_catalogue(extra=str(path)).digest == load_catalogue(extra=[path]).digest
+
+
+@pytest.mark.parametrize("name", ["", "  ", None, 5])
+def test_what_is_no_name_is_said_to_be_none(name: object) -> None:
+    with pytest.raises(
+        UnknownName, match=r"^gpu .* is no name; an id or an alias of the catalogue is needed$"
+    ):
+        load_catalogue().gpu(name)  # type: ignore[arg-type]
