@@ -32,6 +32,9 @@ It lies below the smallest share of any part in the catalogue with both figures 
 assumption never promises memory that is not there.
 """
 
+ASSUMED_NODE_GPUS = 8
+"""GPUs of a server where an entry gives none, as for the PCIe cards of the catalogue."""
+
 RATE_OF = {
     "fp16": "bf16",
     "mxfp8": "fp8",
@@ -160,7 +163,8 @@ class Gpu(Record):
     isa: str | None = None
     status: str
     devices: int = Field(default=1, gt=0)
-    """Devices that a framework sees on one card; figures are for the whole card."""
+    """Devices that a framework sees on one card. Figures are for the whole card; what a GPU is asked
+    (`usable`, `peak`, `bandwidth_bytes_per_s`, `node_gpus` ...) is for one device, which a rank runs on."""
     aliases: Annotated[dict[str, str], BeforeValidator(_read_aliases)] = Field(default_factory=dict)
     """Other names, each with a note that may be empty; a name of several parts stands under each of them."""
     launch: Annotated[Launch, BeforeValidator(_sourced)] | None = None
@@ -179,10 +183,21 @@ class Gpu(Record):
     notes: tuple[str, ...] = Tuple
     traps: tuple[str, ...] = Tuple
 
-    def _need(self, figure: Figure | None, what: str) -> Figure:
+    def _need(self, figure: Figure | None, what: str, field: str) -> Figure:
         if figure is None:
-            raise Unsupported(f"{self.id}: no {what} is known; give one in a catalogue file of your own")
+            raise Unsupported(
+                f"{self.id}: no {what} is known ({field}); give it in a catalogue file of your own"
+            )
         return figure
+
+    def _of_device(self, figure: Figure) -> Figure:
+        """Return the share that one of a card's devices has of a figure."""
+        if self.devices == 1:
+            return figure
+        note = "; ".join(filter(None, (figure.note, f"one of the {self.devices} devices of a card")))
+        return figure.model_copy(
+            update={"value": figure.value / self.devices, "note": note, "alternatives": ()}
+        )
 
     @property
     def usable(self) -> Figure:
@@ -194,13 +209,15 @@ class Gpu(Record):
         memory = self.memory
         stated = memory.framework or memory.driver or memory.practical
         if stated is not None:
-            return stated
-        marketed = self._need(memory.marketed, "memory size")
+            return self._of_device(stated)
+        marketed = self._need(memory.marketed, "memory size", "memory.marketed")
         nameplate = f"the marketed {marketed.value / 1e9:g} GB"
         note = f"{NAMEPLATE_SHARE:.0%} of {nameplate}; what a process gets is unpublished"
         value = marketed.value * NAMEPLATE_SHARE
-        return marketed.model_copy(
-            update={"value": value, "confidence": "assumed", "note": note, "alternatives": ()}
+        return self._of_device(
+            marketed.model_copy(
+                update={"value": value, "confidence": "assumed", "note": note, "alternatives": ()}
+            )
         )
 
     @property
@@ -228,7 +245,9 @@ class Gpu(Record):
     @property
     def bandwidth_bytes_per_s(self) -> float:
         """Peak memory bandwidth [bytes/s]."""
-        return self._need(self.memory.bandwidth, "memory bandwidth").value
+        return self._of_device(
+            self._need(self.memory.bandwidth, "memory bandwidth", "memory.bandwidth")
+        ).value
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -261,7 +280,7 @@ class Gpu(Record):
         if found is None:
             have = ", ".join(self.rated_dtypes()) or "none"
             raise Unsupported(f"{self.id} has no dense {dtype} peak; it has: {have}")
-        return found
+        return self._of_device(found)
 
     def peak_flop_per_s(self, dtype: str) -> float:
         """Return the dense peak for a number format [FLOP/s]; `Unsupported` where there is none."""
@@ -284,9 +303,11 @@ class Gpu(Record):
         """GPUs in one node, at most: the size within which no node-to-node network is needed.
 
         A baseboard part comes in whole nodes of this size (`whole_nodes`); of a PCIe card a server holds any
-        number up to it. Where no server is documented for a PCIe card the catalogue assumes 8 and says so.
+        number up to it. Where no server is given, `ASSUMED_NODE_GPUS` is taken, and answers say so.
         """
-        return round(self._need(self.node.gpus, "node size").value)
+        if self.node.gpus is None:
+            return ASSUMED_NODE_GPUS
+        return round(self.node.gpus.value) * self.devices
 
     @property
     def max_gpus_per_node(self) -> int:
@@ -310,20 +331,23 @@ class Gpu(Record):
     @property
     def scale_up_bytes_per_s(self) -> float:
         """One-way rate of all scale-up links of one GPU [bytes/s]."""
-        return self._need(self.scale_up.per_gpu if self.scale_up else None, "scale-up rate").value
+        figure = self.scale_up.per_gpu if self.scale_up else None
+        return self._of_device(self._need(figure, "scale-up rate", "scale_up.per_gpu")).value
 
     @property
     def domain_gpus(self) -> int:
         """GPUs that reach each other over the scale-up links; 1 where there are none."""
         figure = self.scale_up.domain_gpus if self.scale_up else None
-        return 1 if figure is None else round(figure.value)
+        return self.devices if figure is None else round(figure.value) * self.devices
 
     @property
     def scale_out_bytes_per_s(self) -> float:
         """One-way line rate of the network between nodes for each GPU [bytes/s]."""
-        return self._need(self.scale_out.per_gpu, "scale-out rate").value
+        return self._of_device(
+            self._need(self.scale_out.per_gpu, "scale-out rate", "scale_out.per_gpu")
+        ).value
 
     @property
     def tdp_watts(self) -> float:
         """Board power limit [W]."""
-        return self._need(self.power.tdp, "power limit").value
+        return self._of_device(self._need(self.power.tdp, "power limit", "power.tdp")).value

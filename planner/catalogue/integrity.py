@@ -174,7 +174,7 @@ def links_one_way(gpu: Gpu) -> Findings:
             "per_gpu",
         )
     if link.p2p_link is not None:
-        peers = max(1, gpu.domain_gpus - 1)
+        peers = max(1, gpu.domain_gpus // gpu.devices - 1)
         if link.topology == "mesh" and link.p2p_link.value * min(peers, 7) > 1.1 * link.per_gpu.value:
             yield _error(
                 f"{peers} links of {link.p2p_link} are more than {link.per_gpu} per GPU: both ways added up?",

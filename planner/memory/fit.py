@@ -104,7 +104,7 @@ def fit_memory(
         remedies=advice,
         stages=tuple(stages),
         per_rank=stages[binding.stage],
-        kv_bytes_per_token_per_rank=growth_bytes(setup),
+        kv_bytes_per_token_per_rank=growth_bytes(setup, binding.stage),
         pool=pool,
         margin_bytes=verdict.margin_bytes,
         uncertainty_bytes=verdict.uncertainty_bytes,
@@ -230,14 +230,13 @@ def _tuned(setup: Setup, workload: Workload, catalogue: Catalogue) -> Deployment
     return deployment if _measure(other).fits(other) else None
 
 
-def growth_bytes(setup: Setup) -> float:
-    """Return by how much one more token makes the caches of the fullest rank grow in a long context [bytes].
+def growth_bytes(setup: Setup, stage: int) -> float:
+    """Return by how much one more token makes the caches of a rank of a stage grow in a long context [bytes].
 
-    Where every layer has a window, it is the growth before the windows fill.
+    Where every layer of it has a window, it is the growth before the windows fill.
     """
-    stages = [cells(setup, setup.caches(stage)) for stage in range(len(setup.stages))]
-    growing = max(found.growing_bytes for found in stages)
-    return growing or max(found.window_bytes for found in stages)
+    found = cells(setup, setup.caches(stage))
+    return found.growing_bytes or found.window_bytes
 
 
 def _slot_warnings(setup: Setup, pool: Pool) -> list[str]:

@@ -168,10 +168,8 @@ def _weights(setup: Setup) -> Iterator[Lever]:
 def _more_gpus(setup: Setup) -> Iterator[Lever]:
     """Yield twice the TP again and again within a node, then whole nodes as pipeline stages."""
     deployment = setup.deployment
-    node = setup.gpu.node.gpus
-    most = round(node.value) if node is not None else deployment.tp
     tp = deployment.tp
-    while 2 * tp * deployment.dp <= most:
+    while 2 * tp * deployment.dp <= setup.gpu.node_gpus:
         tp *= 2
         yield _sized(setup, tp, deployment.pp)
     for pp in range(deployment.pp + 1, deployment.pp + MOST_STAGES):

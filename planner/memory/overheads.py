@@ -13,6 +13,7 @@ from planner.architecture.caches import TokenCache
 from planner.architecture.model import Layer
 from planner.architecture.tensors import Sharding
 from planner.memory.setup import Setup
+from planner.memory.weights import NOT_SERVED
 from planner.memory.widths import step_widths
 
 WIDE = "f32"
@@ -92,7 +93,7 @@ def tower_activation_bytes(setup: Setup, stage: int) -> float:
         tensor.rows
         for block in setup.architecture.towers
         for tensor in block.tensors()
-        if tensor.is_matrix and tensor.rows > tensor.cols
+        if tensor.is_matrix and tensor.rows > tensor.cols and tensor.group != NOT_SERVED
     ]
     return setup.number("tower_tokens") * _value_bytes(setup) * max(widths, default=0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from planner.architecture import Architecture
 from planner.architecture.caches import Cache, StateCache, TokenCache
@@ -21,6 +22,7 @@ from planner.scenario import Deployment, Workload
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
 from planner.units import format_bytes
 
+HEADS_BY_LAYER = "num_key_value_heads_per_layer"
 KV_ALIASES = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "f16", "fp16": "f16"}
 
 
@@ -226,6 +228,7 @@ def prepare(
     stack = catalogue.stack(name)
     _check_version(stack, deployment.engine, text)
     version = parse_version(text)
+    model = _as_loaded(model, stack, version, gpu)
     architecture = architecture_of(SameModel(model))
     scheme = weight_scheme(model, architecture, deployment.weight_dtype)
     stages = split_layers(len(architecture.layers), deployment.pp, deployment.pipeline_layers)
@@ -247,6 +250,7 @@ def prepare(
     )
     _lengths(setup, workload)
     _version(setup, text)
+    setup.warnings.extend(_server_warnings(gpu, deployment))
     own_draft = deployment.speculative_tokens > 0 and deployment.draft_model is None
     if own_draft:
         setup.draft_layers = architecture.draft
@@ -266,6 +270,42 @@ def prepare(
     if deployment.draft_model is not None:
         _load_draft(setup, catalogue.model(deployment.draft_model))
     return setup
+
+
+def _as_loaded(model: Model, stack: Stack, version: Version | None, gpu: Gpu) -> Model:
+    """Return the model as the engine builds it: some give every layer the KV heads of the widest one."""
+    heads = model.config.get(HEADS_BY_LAYER)
+    uniform = any(
+        item.value and item.applies(version, gpu) for item in stack.settings.get("uniform_kv_heads", ())
+    )
+    if not (uniform and isinstance(heads, list) and heads):
+        return model
+    return _with_equal_heads(SameModel(model))
+
+
+@lru_cache(maxsize=16)
+def _with_equal_heads(key: SameModel) -> Model:
+    """Return the model with the most KV heads of any layer in every layer, the same record each time."""
+    heads = key.model.config[HEADS_BY_LAYER]
+    config = {**key.model.config, HEADS_BY_LAYER: [max(heads)] * len(heads)}
+    return key.model.model_copy(update={"config": config})
+
+
+def _server_warnings(gpu: Gpu, deployment: Deployment) -> list[str]:
+    """Return what the user should know about cards of several devices, and servers of unknown size."""
+    found = []
+    if gpu.devices > 1:
+        cards = -(-deployment.gpus // gpu.devices)
+        found.append(
+            f"one {gpu.id} card is {gpu.devices} devices, and each runs a rank of its own: GPUs are counted "
+            f"in devices, so {deployment.gpus} are {cards} card{'s' if cards > 1 else ''}"
+        )
+    if gpu.node.gpus is None and deployment.gpus > 1:
+        found.append(
+    given = stack.settings.get("uniform_kv_heads", ())
+    uniform = any(item.value and item.applies(version, gpu) for item in given)
+        )
+    return found
 
 
 def _load_draft(setup: Setup, model: Model) -> None:

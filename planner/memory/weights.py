@@ -12,6 +12,12 @@ from planner.architecture.quantisation import WeightScheme
 from planner.architecture.tensors import Split, Tensor
 from planner.errors import IllegalDeployment
 
+TIED_GROUP, TIED_TABLE = "embed", "embed_tokens"
+"""What a tied LM head is on the last stage; other tables before the first layer stay there."""
+
+NOT_SERVED = "talker"
+"""Speech output, which engines that serve text leave in the checkpoint."""
+
 COPIES = "mtp_copies"
 """Tables that a draft's checkpoint repeats; engines share them with the model."""
 
@@ -111,7 +117,7 @@ def stage_weights(
     """Return the weights of the fullest rank of each stage by weight group [bytes].
 
     The embedding is on the first stage, the LM head on the last, which also holds a tied table where there
-    are several; towers are on the first and draft layers on the last.
+    are several; towers are on the first and draft layers on the last. Speech output is not loaded.
 
     Parameters
     ----------
@@ -149,9 +155,15 @@ def stage_weights(
     groups[0].update(_weigh(architecture.embedding, scheme, sharding, tiles))
     if towers:
         groups[0].update(_weigh(architecture.towers, scheme, sharding, tiles))
+    groups[0].pop(NOT_SERVED, None)
     groups[-1].update(_weigh(architecture.head, scheme, sharding, tiles))
     if architecture.tied_embeddings and len(stages) > 1:
-        groups[-1].update(_weigh(architecture.embedding, scheme, sharding, tiles))
+        groups[-1][TIED_GROUP] += sum(
+            tensor_bytes(tensor, scheme, sharding, tiles)
+            for block in architecture.embedding
+            for tensor in block.tensors()
+            if tensor.name == TIED_TABLE
+        )
     if draft:
         for draft_layer in architecture.draft:
             groups[-1].update(_weigh(draft_layer.blocks, scheme, sharding, tiles))

@@ -83,11 +83,11 @@ def test_the_nameplate_is_never_taken_as_usable(catalogue: Catalogue) -> None:
             continue
         if gpu.usable_field == "marketed":
             assert gpu.usable.confidence == "assumed", gpu.id
-            assert gpu.usable_bytes == NAMEPLATE_SHARE * gpu.memory.marketed.value
+            assert gpu.usable_bytes * gpu.devices == NAMEPLATE_SHARE * gpu.memory.marketed.value
             assert "97% of the marketed" in gpu.usable_source
         elif gpu.usable_field == "framework":
             # The assumed share promises less than any part with a published total really gives.
-            assert gpu.usable_bytes > NAMEPLATE_SHARE * gpu.memory.marketed.value, gpu.id
+            assert gpu.usable_bytes * gpu.devices > NAMEPLATE_SHARE * gpu.memory.marketed.value, gpu.id
 
 
 @pytest.mark.parametrize(
@@ -137,12 +137,22 @@ def test_b100_has_no_credible_figure(catalogue: Catalogue) -> None:
     for question in (
         "usable_bytes",
         "bandwidth_bytes_per_s",
-        "node_gpus",
         "scale_up_bytes_per_s",
         "tdp_watts",
     ):
-        with pytest.raises(Unsupported, match=r"b100: no .* is known"):
+        with pytest.raises(Unsupported, match=r"b100: no .* is known \([a-z_.]+\)"):
             getattr(gpu, question)
+
+
+def test_a_rank_runs_on_one_device_of_a_card(catalogue: Catalogue) -> None:
+    card = catalogue.gpu("mi250")
+    assert card.devices == 2
+    assert card.usable_bytes == 65520 * 2**20
+    assert card.bandwidth_bytes_per_s == 3.28e12 / 2
+    assert card.peak_flop_per_s("bf16") == card.peaks["bf16"].value / 2
+    assert "one of the 2 devices of a card" in card.usable_source
+    assert card.node_gpus == 2 * card.node.gpus.value
+    assert catalogue.gpu("max-1550").usable_bytes == NAMEPLATE_SHARE * 64e9
 
 
 @pytest.mark.parametrize(

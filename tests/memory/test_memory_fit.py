@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from planner.catalogue import Catalogue
+from planner.catalogue.gpu import Node
 from planner.errors import IllegalDeployment, InvalidInput, UnknownName
-from planner.memory import smallest_deployment
+from planner.memory import fit_memory, smallest_deployment
 from planner.scenario import Deployment, Workload
 from tests.memory.asking import GIB, fit
 
@@ -216,6 +217,36 @@ def test_graphs_are_taken_off_by_version_or_by_hand(catalogue: Catalogue) -> Non
     assert old.per_rank.available_bytes - asked.per_rank.available_bytes == pytest.approx(graphs)
     eager = fit(catalogue, "llama-3.1-8b", "h100-sxm", 8192, enforce_eager=True)
     assert eager.per_rank.graph_bytes == 0
+
+
+def test_a_card_of_two_devices_runs_two_ranks(catalogue: Catalogue) -> None:
+    found = fit(catalogue, "llama-3.1-8b", "mi250", 8192, tp=4)
+    assert found.per_rank.usable_bytes / GIB == pytest.approx(63.98, abs=0.01)
+    assert any("2 devices" in text and "4 are 2 cards" in text for text in found.warnings)
+
+
+def test_a_server_of_unknown_size_is_said(catalogue: Catalogue) -> None:
+    part = catalogue.gpu("h100-sxm")
+    bare = part.model_copy(update={"id": "mine", "node": Node()})
+    asked = {
+        "model": catalogue.model("llama-3.1-8b"),
+        "workload": Workload(context=8192),
+        "catalogue": catalogue,
+    }
+    assert not fit_memory(gpu=bare, deployment=Deployment(), **asked).warnings
+    found = fit_memory(gpu=bare, deployment=Deployment(tp=2), **asked)
+    assert found.warnings == (
+        "node.gpus of mine is not given, so servers of 8 are assumed; add it to its entry",
+    )
+
+
+def test_deci_runs_with_the_heads_of_its_widest_layer(catalogue: Catalogue) -> None:
+    found = fit(catalogue, "decilm-7b", "h100-sxm", 8192)
+    # 32 layers x 4 heads x 256 x 2 B, where the checkpoint has 67 heads in all.
+    assert found.kv_bytes_per_token_per_rank == 65_536
+    stored = fit(catalogue, "decilm-7b", "h100-sxm", 8192, engine="llama.cpp")
+    assert stored.kv_bytes_per_token_per_rank == 34_304
+    assert found.per_rank.weights_bytes - stored.per_rank.weights_bytes == (128 - 67) * 2 * 128 * 4096 * 2
 
 
 def test_impossible_questions_are_one_line(catalogue: Catalogue) -> None:

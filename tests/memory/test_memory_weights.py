@@ -98,6 +98,25 @@ def test_a_tied_table_is_on_both_ends_of_a_pipeline(catalogue: Catalogue) -> Non
     assert first.weights_by_group["embed"] == last.weights_by_group["embed"]
 
 
+def test_only_the_tied_table_is_repeated(catalogue: Catalogue) -> None:
+    for model in ("gemma-4-e2b", "gemma-4-e4b"):
+        first, last = fit(catalogue, model, "h100-sxm", 8192, pp=2).stages
+        vocabulary = catalogue.model(model).config["text_config"]["vocab_size"]
+        hidden = catalogue.model(model).config["text_config"]["hidden_size"]
+        assert last.weights_by_group["embed"] == first.weights_by_group["embed"] == 2 * vocabulary * hidden
+        # The table of per-layer embeddings is looked up before the first layer alone.
+        assert first.weights_by_group["ple"] > 4e9
+        assert last.weights_by_group["ple"] < 0.1e9
+
+
+def test_speech_output_is_not_loaded(catalogue: Catalogue) -> None:
+    found = fit(catalogue, "qwen3-omni-30b-a3b", "h100-sxm", 8192)
+    assert "talker" not in found.per_rank.weights_by_group
+    assert found.per_rank.weights_by_group["vision"] > 0
+    # The thinker alone has 31.7 billion parameters.
+    assert found.per_rank.weights_bytes / 2 == pytest.approx(31_719_205_488, rel=0.001)
+
+
 def test_draft_layers_and_towers_are_counted_when_they_are_loaded(catalogue: Catalogue) -> None:
     plain = fit(catalogue, "qwen3.8-27b", "h200-sxm", 8192)
     drafting = fit(catalogue, "qwen3.8-27b", "h200-sxm", 8192, speculative_tokens=1)
