@@ -302,8 +302,8 @@ def _server_warnings(gpu: Gpu, deployment: Deployment) -> list[str]:
         )
     if gpu.node.gpus is None and deployment.gpus > 1:
         found.append(
-    given = stack.settings.get("uniform_kv_heads", ())
-    uniform = any(item.value and item.applies(version, gpu) for item in given)
+            f"node.gpus of {gpu.id} is not given, so servers of {gpu.node_gpus} are assumed; "
+            "add it to its entry"
         )
     return found
 
