@@ -8,6 +8,7 @@ import pytest
 
 import planner
 from planner.errors import IllegalDeployment, InvalidInput, UnknownName
+from planner.report.tables import memory_parts
 
 
 def test_ids_aliases_and_records_are_alike(catalogue):
@@ -116,3 +117,32 @@ def test_public_names_are_there_and_others_are_not():
     assert planner.load_catalogue().gpu("b200").id == "b200-sxm"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = planner.nothing
+
+
+def test_bytes_of_a_token_are_those_of_the_stage_that_is_shown(catalogue):
+    from planner.memory.cells import cells
+    from planner.memory.setup import prepare
+    from planner.scenario import Deployment, Workload
+
+    memory = planner.fit(model="kimi-k3", gpu="b200", tp=8, pp=2, catalogue=catalogue).answer.memory
+    setup = prepare(
+        model=catalogue.model("kimi-k3"),
+        gpu=catalogue.gpu("b200"),
+        deployment=Deployment(tp=8, pp=2),
+        workload=Workload(),
+        catalogue=catalogue,
+    )
+    growing = [cells(setup, setup.caches(stage)).growing_bytes for stage in range(2)]
+    assert growing[0] != growing[1]
+    assert memory.kv_bytes_per_token_per_rank == growing[memory.per_rank.stage]
+
+
+@pytest.mark.parametrize(
+    ("model", "low", "high"),
+    [("llama-3.1-8b", 0.0, 0.0), ("deepseek-r1", 0.0, 0.0), ("gemma-3-27b", 0.3, 0.6), ("kimi-k3", 0.1, 0.3)],
+)
+def test_a_pool_that_holds_more_than_tokens_says_how_much(catalogue, model, low, high):
+    answer = planner.fit(model=model, gpu="b200", catalogue=catalogue).answer
+    assert low <= answer.to_dict()["kv_pool_share_beside_tokens"] <= high
+    said = dict((name, what) for name, _, what in memory_parts(answer.memory))["KV cache"]
+    assert ("states, windows or page padding" in said) == (high > 0)

@@ -8,7 +8,7 @@ from planner.economics import hourly_cost_usd
 from planner.memory.records import MemoryFit, StageMemory
 from planner.report.measured import measured_record
 from planner.report.table import GIB
-from planner.report.tables import layout_row
+from planner.report.tables import beside_tokens_share, layout_row
 
 if TYPE_CHECKING:
     from planner.report.fit import FitAnswer
@@ -65,6 +65,7 @@ def fit_record(answer: FitAnswer) -> dict[str, Any]:
             group: round(size / GIB, 6) for group, size in memory.per_rank.weights_by_group.most_common()
         },
         "kv_bytes_per_token_per_rank": memory.kv_bytes_per_token_per_rank,
+        "kv_pool_share_beside_tokens": beside_tokens_share(memory),
         "kv_tokens": memory.kv_tokens,
         "kv_blocks": memory.kv_blocks,
         "block_size_tokens": memory.block_size,

@@ -135,6 +135,27 @@ def layout_row(shown: MemoryFit, one: MemoryFit) -> dict[str, Any]:
     }
 
 
+def beside_tokens_share(memory: MemoryFit) -> float:
+    """Return the share of the KV pool that the tokens it holds do not account for.
+
+    Parameters
+    ----------
+    memory : MemoryFit
+        The deployment.
+
+    Returns
+    -------
+    float
+        States, windows and the padding of pages, which the stage with the least room imposes on all; 0 where
+        it is less than a hundredth, as where every layer keeps every token.
+    """
+    per_token, pool = memory.kv_bytes_per_token_per_rank, memory.pool
+    if not per_token or pool.bytes <= 0:
+        return 0.0
+    share = 1 - memory.kv_tokens / pool.copies * per_token / pool.bytes
+    return share if share >= 0.01 else 0.0
+
+
 def memory_parts(memory: MemoryFit) -> list[tuple[str, float, str]]:
     """Return the parts of the fullest GPU's memory: name, bytes and what it is.
 
@@ -152,6 +173,8 @@ def memory_parts(memory: MemoryFit) -> list[tuple[str, float, str]]:
     rank = memory.per_rank
     state = min(rank.state_bytes, rank.kv_pool_bytes)
     pool = f"{memory.kv_bytes_per_token_per_rank:,.0f} bytes a token, {memory.kv_tokens:,} tokens"
+    if beside := beside_tokens_share(memory):
+        pool += f"; {beside:.0%} goes to states, windows or page padding"
     parts = [
         ("weights", rank.weights_bytes, _groups(memory)),
         ("KV cache", rank.kv_pool_bytes - state, pool),
