@@ -9,10 +9,27 @@ from statistics import fmean, median
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A measured value and what was predicted for it, in the unit of its quantity."""
+    """A measured value and what was predicted for it, in the unit of its quantity.
+
+    Parameters
+    ----------
+    measured, predicted : float
+        The two values.
+    low, high : float or None
+        Ends of the 80 % interval of the prediction, where it has one.
+    """
 
     measured: float
     predicted: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def inside(self) -> bool | None:
+        """Return whether the measured value lies in the interval, None without one."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low <= self.measured <= self.high
 
     @property
     def relative_error(self) -> float:
@@ -36,6 +53,8 @@ class ErrorScore:
         Median of the signed relative error: above 0 where predictions are too high.
     median_abs_error : float
         Median absolute error, in the unit of the quantity.
+    coverage_80 : float or None
+        Share of pairs inside their 80 % interval; None for predictions without one.
     """
 
     n: int
@@ -48,11 +67,12 @@ class ErrorScore:
     within_20pct: float
     bias: float
     median_abs_error: float
+    coverage_80: float | None = None
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return the figures by name; `coverage_80` is None: these predictions have no interval."""
-        names = ("n", "median_ape", "mean_ape", *_WITHIN, "bias", "median_abs_error")
-        return {**{name: getattr(self, name) for name in names}, "coverage_80": None}
+        """Return the figures by name; `coverage_80` is None for predictions without an interval."""
+        names = ("n", "median_ape", "mean_ape", *_WITHIN, "bias", "median_abs_error", "coverage_80")
+        return {name: getattr(self, name) for name in names}
 
 
 _WITHIN = {f"within_{percent}pct": percent / 100 for percent in (1, 2, 5, 8, 20)}
@@ -72,6 +92,7 @@ def error_score(pairs: Sequence[Pair]) -> ErrorScore:
     """
     errors = [pair.relative_error for pair in pairs]
     sizes = [abs(error) for error in errors]
+    inside = [pair.inside for pair in pairs if pair.inside is not None]
     within = {name: fmean(size <= limit * (1 + 1e-9) for size in sizes) for name, limit in _WITHIN.items()}
     return ErrorScore(
         n=len(pairs),
@@ -79,6 +100,7 @@ def error_score(pairs: Sequence[Pair]) -> ErrorScore:
         mean_ape=fmean(sizes),
         bias=median(errors),
         median_abs_error=median(abs(pair.predicted - pair.measured) for pair in pairs),
+        coverage_80=fmean(inside) if inside else None,
         **within,
     )
 

@@ -13,6 +13,9 @@ from planner.performance.parameters import (
     IMBALANCE,
     PREFILL_LAYER_S,
     PREFILL_S,
+    READ_CACHE,
+    READ_DENSE,
+    READ_EXPERTS,
     SAMPLE_S,
     Array,
     factor,
@@ -21,6 +24,8 @@ from planner.performance.profile import GRID, Profile
 
 DENSE_OVERLAP, EXPERT_OVERLAP = 3.0, 1.5
 """Powers of the sums of reading and multiplying: infinity overlaps both, 1 adds them up."""
+LIGHT_POWER, LIGHT_MARGIN = 8.0, 1.02
+"""A step is never faster than its bytes at nameplate bandwidth; the power rounds the bend."""
 
 _LAST = len(GRID) - 1
 
@@ -121,18 +126,27 @@ def decode_step(
     latency = latency * factor(parameters, "collective_latency")
     moving = moving * factor(parameters, "collective_bytes")
     layer = (dense + experts + launch + latency) / profile.layers
-    every = factor(parameters, "decode")
+    hit = -np.expm1(group * np.log1p(-profile.choice))
+    light = (
+        (profile.dense_read_s + profile.head_read_s) * READ_DENSE
+        + profile.expert_read_s * hit * READ_EXPERTS
+        + (reading + profile.state_s * sequences) * READ_CACHE
+    )
+    host = profile.host_s * factor(parameters, "host")
+    sampling = (sequences * SAMPLE_S + tokens * profile.logit_token_s) * factor(parameters, "sampling")
+    drafting = drafted * (layer * DRAFT_LAYERS + DRAFT_S)
+    step = dense + experts + attention + launch + latency + moving + host + sampling + drafting
+    calibrated = step * factor(parameters, "decode")
+    every = together(calibrated, light * LIGHT_MARGIN, LIGHT_POWER) / step
     return StepParts(
         dense=dense * every,
         experts=experts * every,
         attention=attention * every,
         launch=launch * every,
         collectives=(latency + moving) * every,
-        host=profile.host_s * factor(parameters, "host") * every,
-        sampling=(sequences * SAMPLE_S + tokens * profile.logit_token_s)
-        * factor(parameters, "sampling")
-        * every,
-        drafting=drafted * (layer * DRAFT_LAYERS + DRAFT_S) * every,
+        host=host * every,
+        sampling=sampling * every,
+        drafting=drafting * every,
     )
 
 

@@ -1,0 +1,221 @@
+"""`calibrate`: from measured serving points to the calibration file, and a user's own points on top of it."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from planner.catalogue import Catalogue
+from planner.errors import InvalidInput
+from planner.measurement.calibration import OWN, fit_levels
+from planner.measurement.cases import Case, CaseBuilder, CaseSet
+from planner.measurement.cross_validation import LeftOut, leave_out, seen_by, widths_from
+from planner.measurement.serving import load_serving_points
+from planner.measurement.serving_flags import ServingFlag
+from planner.measurement.serving_points import ServingPoint
+from planner.measurement.setups import NotPredictable
+from planner.performance.levels import Calibration
+
+LEFT_OUT = ("group", "model", "gpu", "series")
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A calibration and the errors that it is judged by.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Parameters, widths and what was seen.
+    data : CaseSet
+        The points that it is from.
+    left_out : dict of str to LeftOut
+        Predictions of points that were left out, by what was left out.
+    skipped : int
+        Points that could not be used.
+    digest : str
+        Of the points.
+    """
+
+    calibration: Calibration
+    data: CaseSet
+    left_out: dict[str, LeftOut]
+    skipped: int
+    digest: str
+
+
+def cases_of(points: Iterable[ServingPoint], catalogue: Catalogue) -> tuple[CaseSet, int]:
+    """Return the points that the time model can be asked about, and how many it cannot.
+
+    Parameters
+    ----------
+    points : iterable of ServingPoint
+        The points; those that repeat another are left out.
+    catalogue : Catalogue
+        Models, GPUs and stacks.
+
+    Returns
+    -------
+    tuple of CaseSet and int
+    """
+    builder = CaseBuilder(catalogue)
+    cases: list[Case] = []
+    skipped = 0
+    for point in points:
+        if point.flags & ServingFlag.REPEATED:
+            continue
+        try:
+            cases.append(builder.case(point))
+        except NotPredictable:
+            skipped += 1
+    return builder.gather(cases), skipped
+
+
+def calibrate(
+    *,
+    catalogue: Catalogue,
+    points: Sequence[ServingPoint] | None = None,
+    left_out: Sequence[str] = LEFT_OUT,
+    told: Callable[[str], None] = lambda text: None,
+) -> Calibrated:
+    """Fit the parameters to measured points and find how sure predictions are.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Models, GPUs and stacks.
+    points : sequence of ServingPoint, optional
+        The points; the shipped ones by default.
+    left_out : sequence of str
+        What to leave out for intervals, of `cross_validation.KEYS`.
+    told : callable
+        Is told of progress.
+
+    Returns
+    -------
+    Calibrated
+    """
+    data, skipped = cases_of(load_serving_points() if points is None else points, catalogue)
+    told(f"{len(data)} points, {skipped} cannot be used")
+    usable = data.part(np.asarray(data.teaches.any(axis=1)))
+    levels = fit_levels(usable)
+    told("fitted")
+    parts = {kind: leave_out(data, kind, told=told) for kind in left_out}
+    digest = digest_of(data.cases)
+    today = datetime.date.today().isoformat()
+    source = f"calibrated: {len(usable)} serving points, digest {digest} ({today})"
+    return Calibrated(
+        Calibration(levels, widths_from(data, list(parts.values())), seen_by(usable.cases), source),
+        data,
+        parts,
+        skipped,
+        digest,
+    )
+
+
+def adapt(calibration: Calibration, points: Sequence[ServingPoint], catalogue: Catalogue) -> Calibration:
+    """Return a calibration moved to a user's own measurements: the level of each set-up, not its shape.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        What is known already.
+    points : sequence of ServingPoint
+        The user's points, a few of each set-up.
+    catalogue : Catalogue
+        Models, GPUs and stacks.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InvalidInput
+        When none of the points can be used.
+    """
+    data, skipped = cases_of(points, catalogue)
+    usable = data.part(np.asarray(data.teaches.any(axis=1)))
+    if not len(usable):
+        raise InvalidInput(f"none of {len(points)} points can be used ({skipped} cannot be predicted)")
+    moved = fit_levels(usable, base=calibration, free={OWN}, fewest=1)
+    levels = {p: {f: dict(v) for f, v in factors.items()} for p, factors in calibration.levels.items()}
+    for parameter, factors in moved.items():
+        own = levels.setdefault(parameter, {}).setdefault(OWN, {})
+        for level, shift in factors[OWN].items():
+            own[level] = own.get(level, 0.0) + shift
+    seen = {
+        name: calibration.seen.get(name, frozenset()) | names for name, names in seen_by(usable.cases).items()
+    }
+    source = f"{calibration.source}; and {len(usable)} points of your own"
+    return replace(calibration, levels=levels, seen=seen, source=source)
+
+
+def digest_of(cases: Iterable[Case]) -> str:
+    """Return the first 12 hex digits of the SHA-256 over what was measured and for what."""
+    together = hashlib.sha256()
+    for case in cases:
+        about = (case.about.group, case.isl, case.osl, case.concurrency, *np.round(case.measured, 9).tolist())
+        together.update(repr(about).encode())
+    return together.hexdigest()[:12]
+
+
+def calibration_yaml(calibrated: Calibrated) -> str:
+    """Return the text of the calibration file.
+
+    Parameters
+    ----------
+    calibrated : Calibrated
+        What `calibrate` found.
+
+    Returns
+    -------
+    str
+        A catalogue file with `calibration:`, `intervals:` and `seen:`.
+    """
+    calibration = calibrated.calibration
+    title = calibration.source.removeprefix("calibrated: ").rsplit(" (", 1)[0]
+    lines = [
+        "# What `planner calibrate` found: shifts of the time model's parameters, widths of intervals, and what",
+        "# was measured. Written by it; see docs/performance.md.",
+        "",
+        "sources:",
+        "  calibration:",
+        f"    title: {json.dumps(title)}",
+        f'    date: "{datetime.date.today().isoformat()}"',
+        "",
+        "calibration:",
+    ]
+    for parameter, factors in calibration.levels.items():
+        lines += [f"  {parameter}:", *_ORIGIN, "    levels:"]
+        for factor, shifts in factors.items():
+            lines.append(f"      {json.dumps(factor)}:")
+            lines += [f"        {json.dumps(level)}: {shift:g}" for level, shift in sorted(shifts.items())]
+    lines += ["", "intervals:"]
+    for quantity, cells in calibration.widths.items():
+        lines += [f"  {quantity}:", *_ORIGIN, "    cells:"]
+        lines += [f"      {json.dumps(cell)}: [{low:g}, {high:g}]" for cell, (low, high) in cells.items()]
+    lines += ["", "seen:"]
+    for kind, names in calibration.seen.items():
+        lines += [f"  {kind}:", *_ORIGIN, "    names:"]
+        lines += [f"      - {json.dumps(name)}" for name in sorted(names)]
+    return "\n".join(lines) + "\n"
+
+
+_ORIGIN = ("    source: calibration", "    confidence: measured")
+
+
+def write_calibration(calibrated: Calibrated, path: Path) -> None:
+    """Write the calibration file; it is whole or not there."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(calibration_yaml(calibrated), encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from None
