@@ -1,16 +1,19 @@
 """Score memory predictions against the start-up logs, and write the tables of docs/accuracy-memory.md.
 
 python benchmarks/score_memory.py            print the tables
-python benchmarks/score_memory.py --update   write them into the page, between its two markers
+python benchmarks/score_memory.py --update   write them into the page, between its two markers, and the
+                                             figures that `planner fit` cites into measurements/
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from planner.catalogue import load_catalogue
+from planner.measurement.accuracy import accuracy_figures, accuracy_path
 from planner.measurement.comparison import ErrorScore, VerdictScore
 from planner.measurement.predictions import Prediction
 from planner.measurement.quantities import QUANTITIES
@@ -126,10 +129,13 @@ def page(result: ValidationResult) -> str:
 
 
 def main() -> None:
-    tables = page(validate_startup_logs(LOGS, load_catalogue()))
+    result = validate_startup_logs(LOGS, load_catalogue())
+    tables = page(result)
     if "--update" not in sys.argv[1:]:
         print(tables)
         return
+    figures = json.dumps(accuracy_figures(result.predictions), indent=1)
+    accuracy_path().write_text(f"{figures}\n", encoding="utf-8")
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", encoding="utf-8")

@@ -99,6 +99,8 @@ def fit(
     PlannerError
         With one line that says what is wrong and what would be right.
     """
+    from planner.measurement.accuracy import memory_accuracy
+    from planner.measurement.attention import attention_kind
     from planner.measurement.measured_output import Load, measured_outputs
 
     book = _catalogue(catalogue)
@@ -137,6 +139,7 @@ def fit(
     weights = weight_format(
         chosen.model, base.weight_dtype, None if weight_dtype or not chosen.quantisation else str(model)
     )
+    kind = attention_kind(chosen.model)
     others: tuple[MemoryFit, ...] = ()
     if len(types) == 1:
         others = other_layouts(
@@ -155,11 +158,13 @@ def fit(
             one_node=found[record.id].one_node,
             smallest=found[record.id].smallest,
             catalogue_digest=book.digest,
+            usable_known=record.usable.confidence,
             weight_format=weights.text,
             variant=weights.variant,
             price=prices.get(record.id),
             no_price=unpriced.get(record.id),
             measured=measured.get(record.id),
+            accuracy=memory_accuracy(base.engine.partition("==")[0].strip(), kind),
             others=others,
             notes=(*_notes(chosen.model), *_layout_notes(found[record.id], record, sizes)),
         )

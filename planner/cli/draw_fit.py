@@ -10,6 +10,7 @@ from rich.text import Text
 from planner.cli.draw import draw_facts, draw_lines, draw_table
 from planner.economics import hourly_cost_usd
 from planner.memory.records import MemoryFit
+from planner.report.certainty import how_sure, provenance_line
 from planner.report.fit import FitAnswer, FitReport
 from planner.report.measured import measured_notes, measured_sources, measured_table, price_text
 from planner.report.sentences import gpu_label, layout, requests_held
@@ -73,6 +74,7 @@ def _draw_single(console: Console, answer: FitAnswer) -> None:
     console.print(memory_bar(answer, _bar_width(console)))
     console.print()
     draw_table(console, _with_signs(table))
+    console.print(Text(provenance_line(answer), style="dim"))
     console.print()
     draw_facts(console, _facts(answer))
     others = layouts_table(answer)
@@ -121,6 +123,7 @@ def _facts(answer: FitAnswer) -> list[tuple[str, str]]:
     memory, small = answer.memory, answer.one_node
     facts = [("weights", answer.weight_format), ("limited by", memory.binding_limit)]
     facts += [("or by" if number else "lifted by", remedy) for number, remedy in enumerate(memory.remedies)]
+    facts.append(("how sure", how_sure(answer)))
     if memory.max_context:
         facts.append(("longest request", f"{memory.max_context:,} tokens, alone"))
     if small is not None and small.deployment != memory.deployment:

@@ -13,6 +13,7 @@ from typing import Any
 
 from planner.catalogue import Catalogue
 from planner.errors import InvalidInput
+from planner.measurement.attention import attention_kind
 from planner.measurement.comparison import ErrorScore, VerdictScore, error_score, verdict_score
 from planner.measurement.csvtable import CsvTable
 from planner.measurement.predictions import Prediction, predict_log
@@ -29,7 +30,7 @@ GROUPS: dict[str, Callable[[Prediction], str]] = {
     "vendor": lambda made: made.setup.gpu.vendor if made.setup.gpu else "not stated",
     "model": lambda made: made.setup.model.id,
     "engine": lambda made: made.setup.engine,
-    "attention": lambda made: made.log.attention or "not stated",
+    "attention": lambda made: made.log.attention or attention_kind(made.setup.model),
     "source": lambda made: source_family(made.log.source),
 }
 """By what the scores are also given."""

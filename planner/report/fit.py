@@ -17,6 +17,7 @@ from planner.report.tables import memory_table, side_by_side
 if TYPE_CHECKING:
     import pandas
 
+    from planner.measurement.accuracy import MemoryAccuracy
     from planner.measurement.measured_output import MeasuredOutput
 
 
@@ -43,6 +44,8 @@ class FitAnswer:
         The smallest deployment that fits, by whole nodes above one node; None where none fits.
     catalogue_digest : str
         Of the catalogue the answer comes from.
+    usable_known : str
+        Confidence of the memory that a process can get, such as "measured".
     weight_format, variant : str
         Format of the weights in force, in words; name of the quantisation where it is not the published one.
     price : PricePerHour or None
@@ -51,6 +54,8 @@ class FitAnswer:
         Why there is no price of the kind that was asked for.
     measured : MeasuredOutput or None
         Measured output of this model on this accelerator; None where nobody measured it.
+    accuracy : MemoryAccuracy or None
+        How far predictions were from start-up logs of this engine and kind of attention.
     others : tuple of MemoryFit
         Other layouts of the same GPUs that hold clearly more requests, where one accelerator was asked about.
     notes : tuple of str
@@ -68,11 +73,13 @@ class FitAnswer:
     one_node: MemoryFit | None
     smallest: MemoryFit | None
     catalogue_digest: str
+    usable_known: str = ""
     weight_format: str = ""
     variant: str = ""
     price: PricePerHour | None = None
     no_price: str | None = None
     measured: MeasuredOutput | None = None
+    accuracy: MemoryAccuracy | None = None
     others: tuple[MemoryFit, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.economics import hourly_cost_usd
 from planner.memory.records import MemoryFit, StageMemory
+from planner.report.certainty import certainty_record
 from planner.report.measured import measured_record
 from planner.report.table import GIB
 from planner.report.tables import beside_tokens_share, layout_row
@@ -75,6 +76,7 @@ def fit_record(answer: FitAnswer) -> dict[str, Any]:
         "safe_max_num_seqs": memory.safe_max_num_seqs,
         "margin_gib": memory.margin_bytes / GIB,
         "uncertainty_gib": memory.uncertainty_bytes / GIB,
+        "certainty": certainty_record(answer),
         "node_gpus": answer.node_gpus,
         "one_node": None if one_node is None else _summary(answer, one_node),
         "smallest_deployment": None if smallest is None else _summary(answer, smallest),

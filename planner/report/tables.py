@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.memory.records import Assumption, MemoryFit
+from planner.report.certainty import how_known
 from planner.report.sentences import gpu_label, layout
 from planner.report.table import GIB, Column, Table
 from planner.units import format_bytes, format_count, format_significant
@@ -49,6 +50,7 @@ MEMORY_COLUMNS = (
     Column("part", "part"),
     Column("gib", "GiB", right=True, show="{:,.2f}".format),
     Column("share", "share", right=True, show="{:.0%}".format),
+    Column("known", "how known"),
     Column("what", "what it is", flexible=True),
 )
 
@@ -217,11 +219,23 @@ def memory_table(answer: FitAnswer) -> Table:
     memory = answer.memory
     usable = memory.per_rank.usable_bytes
     rows = [
-        {"part": name, "gib": size / GIB, "share": size / usable, "what": what}
+        {
+            "part": name,
+            "gib": size / GIB,
+            "share": size / usable,
+            "known": how_known(name, memory),
+            "what": what,
+        }
         for name, size, what in memory_parts(memory)
     ]
     rows.append(
-        {"part": "usable", "gib": usable / GIB, "share": 1.0, "what": "what a process can get of the device"}
+        {
+            "part": "usable",
+            "gib": usable / GIB,
+            "share": 1.0,
+            "known": answer.usable_known,
+            "what": "what a process can get of the device",
+        }
     )
     return Table(MEMORY_COLUMNS, tuple(rows), memory_title(answer))
 
