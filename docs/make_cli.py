@@ -25,11 +25,12 @@ the width of the terminal is used up to 100 columns.
 
 | exit code | meaning |
 |---|---|
-| 0 | yes, or done |
+| 0 | yes, or done; also where it fits tightly, with a margin within the error of the estimate |
 | 1 | an internal error; `--debug` shows where |
 | 2 | wrong usage, or a catalogue, model or file that cannot be |
-| 3 | the model does not fit |
-| 4 | no plan meets the objective |
+| 3 | the model does not fit; also where it is tight and does not fit as set up |
+
+4 is kept for later commands: no plan meets the objective.
 
 Counts may be written `4096`, `128k` (x 1,000) or `128Ki` (x 1,024). `GB` is 1e9 bytes and `GiB` is 2**30.
 

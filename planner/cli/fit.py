@@ -62,7 +62,8 @@ def command(
       planner fit --model qwen3-32b --gpu l40s --gpus 2 --isl 4k --osl 1k --concurrency 16
       planner fit --model ./config.json --gpu h100 --weight-dtype fp8 --json
 
-    Exit codes: 0 it fits (on at least one of the GPUs named), 2 wrong usage, 3 it does not fit.
+    Exit codes: 0 it fits, tightly or not (on at least one of the GPUs named), 2 wrong usage, 3 it does not
+    fit as set up.
     """
     from planner.api import fit
 
