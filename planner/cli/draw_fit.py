@@ -121,7 +121,7 @@ def _labelled(report: FitReport, answer: FitAnswer) -> Iterable[str]:
 
 def _facts(answer: FitAnswer) -> list[tuple[str, str]]:
     memory, small = answer.memory, answer.one_node
-    facts = [("weights", answer.weight_format), ("limited by", memory.binding_limit)]
+    facts = [("weights", answer.weight_format), _limit(memory)]
     facts += [("or by" if number else "lifted by", remedy) for number, remedy in enumerate(memory.remedies)]
     facts.append(("how sure", how_sure(answer)))
     if memory.max_context:
@@ -140,6 +140,13 @@ def _facts(answer: FitAnswer) -> list[tuple[str, str]]:
     if answer.no_price is not None:
         facts.append(("price", f"none: {answer.no_price}"))
     return facts
+
+
+def _limit(memory: MemoryFit) -> tuple[str, str]:
+    """Return what ends first: of a deployment that fits easily, only once the load grows."""
+    if memory.verdict == "fits":
+        return ("first limit", f"when the load grows: {memory.binding_limit}")
+    return ("limited by", memory.binding_limit)
 
 
 def _in_short(answer: FitAnswer, memory: MemoryFit) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,6 +26,13 @@ NARROWEST = 40
 
 USUAL = 80
 """Columns where the terminal says 0, as one without a size does."""
+
+ASCII_SIGNS = str.maketrans(
+    {"█": "#", "▓": "=", "▚": "%", "▒": "+", "░": "-", "╱": "/", "·": ".", "│": "|", "─": "-", "±": "~"}
+)
+"""What stands for the signs of bars and tables where the output is not in Unicode."""
+
+_TRAILING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 
 
 def form_of(*, as_json: bool, as_csv: bool, out: str | None) -> str:
@@ -89,26 +97,22 @@ def render(draw: Callable[[Console], None], out: str | None) -> None:
 
     from rich.console import Console
 
-    if out is None:
-        draw(_screen())
+    if out is not None:
+        text = StringIO()
+        draw(Console(file=text, width=WIDEST, no_color=True, highlight=False))
+        write_whole(Path(out), without_trailing_spaces(text.getvalue()))
         return
-    text = StringIO()
-    draw(Console(file=text, width=WIDEST, no_color=True, highlight=False))
-    write_whole(Path(out), text.getvalue())
-
-
-def _screen() -> Console:
-    """Return a console on standard output, as wide as can be read."""
-    from rich.console import Console
-
-    class Screen(Console):
-        def on_broken_pipe(self) -> None:
-            # Rich would leave with the exit code of a failure; `entry` knows what a reader that left means.
-            raise BrokenPipeError
-
-    console = Screen(highlight=False, soft_wrap=False)
+    console = Console(highlight=False, soft_wrap=False)
     console.width = max(NARROWEST, min(console.width or USUAL, WIDEST))
-    return console
+    with console.capture() as captured:
+        draw(console)
+    drawn = without_trailing_spaces(captured.get())
+    sys.stdout.write(drawn.translate(ASCII_SIGNS) if console.options.ascii_only else drawn)
+
+
+def without_trailing_spaces(text: str) -> str:
+    """Return a text without spaces at the ends of its lines; colours that end there stay."""
+    return _TRAILING.sub(r"\1", text)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -14,10 +14,10 @@ from planner.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from planner.measurement.validate import ValidationResult
+    from planner.measurement.validate_file import AnyValidation
 
 
-@click.command(short_help="Predict measured start-ups and say how wrong the predictions are.")
+@click.command(short_help="Predict what was measured and say how wrong the predictions are.")
 @click.argument("file")
 @json_option
 @click.option("--out", metavar="FILE", help="Also write every row with its predictions to FILE, as CSV.")
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 def command(settings: Settings, file: str, as_json: bool, out: str | None) -> None:
     """Predict every row of FILE that can be predicted, compare with what was measured, and report the errors.
 
-    FILE is a CSV of start-up logs of inference engines: engine, model, gpu, tp and what the start-up printed,
-    such as weights_gib, kv_tokens or outcome. Rows that cannot be predicted are counted by reason and never
+    FILE is a CSV of start-up logs of inference engines (engine, model, gpu, tp and what the start-up printed,
+    such as weights_gib, kv_tokens or outcome), or of serving points (model, gpu, n_gpus, isl, osl, concurrency
+    and output_tps_per_gpu, tpot_ms_median or ttft_ms_median). Rows that cannot be predicted are counted by reason and never
     dropped silently.
 
     \b
@@ -42,9 +43,9 @@ def command(settings: Settings, file: str, as_json: bool, out: str | None) -> No
         _check_target(out, file)
     result = validate(file, catalogue=settings.catalogue())
     if out is not None:
-        from planner.measurement.validate import write_predictions
+        from planner.measurement.validate_file import write_validation
 
-        write_predictions(result, out)
+        write_validation(result, out)
     if as_json:
         deliver(json_text(result.to_dict()), None)
     else:
@@ -61,14 +62,14 @@ def _check_target(out: str, file: str) -> None:
         raise InvalidInput(f"--out {out}: that is the file of the measurements; name another")
 
 
-def _draw(console: Console, result: ValidationResult) -> None:
+def _draw(console: Console, result: AnyValidation) -> None:
     from planner.cli.draw import draw_facts, draw_table
-    from planner.report.validation import errors_table, headlines_table, verdict_facts
+    from planner.report.validation import errors_table, headlines_table, shown_groups, verdict_facts
 
     console.print(f"{result.predicted} of {result.rows} rows predicted", style="bold", markup=False)
     draw_facts(console, verdict_facts(result))
     console.print()
     draw_table(console, errors_table(result))
-    for group in ("engine", "attention"):
+    for group in shown_groups(result):
         console.print()
         draw_table(console, headlines_table(result, group))

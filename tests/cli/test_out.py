@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
-from planner.cli.output import write_whole
+from planner.cli.output import without_trailing_spaces, write_whole
 from planner.errors import InvalidInput
 
 
@@ -80,3 +82,51 @@ def test_a_place_that_cannot_be_written_is_named(planner, tmp_path, where):
 def test_a_device_is_written_to_and_not_replaced(planner):
     assert planner("gpus", "amd", "--csv", "--out", "/dev/null").code == 0
     assert not os.path.isfile("/dev/null")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "--model", "kimi-k3", "--gpu", "mi355x,b200"),
+        ("fit", "--model", "llama-3.3-70b", "--gpu", "h100", "--gpus", "1"),
+        ("models", "kimi"),
+        ("gpus", "show", "mi355x"),
+        ("prices", "b200"),
+    ],
+)
+def test_no_line_ends_in_spaces(planner, tmp_path, words):
+    file = tmp_path / "answer.txt"
+    planner(*words, "--out", str(file))
+    for text in (planner(*words).out, file.read_text(encoding="utf-8")):
+        assert text
+        assert not [line for line in text.splitlines() if line != line.rstrip()]
+
+
+def test_colours_at_the_end_of_a_line_stay():
+    assert (
+        without_trailing_spaces("\x1b[2ma  \x1b[0m\nb \x1b[1mc\x1b[0m \n")
+        == "\x1b[2ma\x1b[0m\nb \x1b[1mc\x1b[0m\n"
+    )
+
+
+def test_bars_and_rules_are_drawn_in_ascii_where_there_is_no_unicode():
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from planner.cli import main; main()",
+            "fit",
+            "--model",
+            "kimi-k3",
+            "--gpu",
+            "b200",
+        ],
+        capture_output=True,
+        check=True,
+        env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(sys.path)},
+    )
+    text = done.stdout.decode("ascii")
+    assert "?" not in text
+    assert "####" in text
+    assert "# weights" in text
+    assert "= KV cache" in text
