@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
@@ -216,3 +217,63 @@ class KernelRule(Record):
     def provenance(self) -> str:
         """Return confidence, source and date as one phrase."""
         return f"{self.confidence}: {self.source.title} ({self.date})"
+
+
+def pick_rule(
+    rules: Iterable[KernelRule],
+    *,
+    engine: str,
+    version: Version | None,
+    gpu: Gpu,
+    kind: str,
+    phase: str = "both",
+    heads: int | None = None,
+    head_dim: int | None = None,
+    width: int | None = None,
+    weight_format: str | None = None,
+    kv_dtype: str | None = None,
+    model: str | None = None,
+    backend: str | None = None,
+) -> KernelRule | None:
+    """Return the rule that states most about a case, or None where none matches.
+
+    Parameters
+    ----------
+    rules : iterable of KernelRule
+        In the order of the files; of equals the last counts, and a refusal counts before everything.
+    engine : str
+        Id of the engine.
+    version : tuple of int or None
+        Its version; None is the newest.
+    gpu : Gpu
+        The accelerator.
+    kind, phase, backend : str
+        What runs, when, and on which attention backend if the user chose one.
+    heads, head_dim, width : int, optional
+        Query heads of a rank, width of a key, and the side of a matrix that ranks divide.
+    weight_format, kv_dtype, model : str, optional
+        Formats, and the id of the model. A condition on something that is not given does not hold.
+
+    Returns
+    -------
+    KernelRule or None
+    """
+    best: KernelRule | None = None
+    for rule in rules:
+        when = rule.when
+        if (
+            kind in rule.kinds
+            and rule.phase in ("both", phase)
+            and rule.backend == backend
+            and rule.serves_engine(engine, version)
+            and rule.serves_gpu(gpu)
+            and (when.heads is None or when.heads.holds(heads))
+            and (when.head_dim is None or when.head_dim.holds(head_dim))
+            and (when.width is None or when.width.holds(width))
+            and (not when.weight_formats or weight_format in when.weight_formats)
+            and (not when.kv_dtypes or kv_dtype in when.kv_dtypes)
+            and (not when.models or model in when.models)
+            and (best is None or (rule.refused, rule.specificity) >= (best.refused, best.specificity))
+        ):
+            best = rule
+    return best

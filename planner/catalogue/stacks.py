@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
@@ -131,6 +131,38 @@ class Setting(Record):
         return f"{self.confidence}: {self.source.title} ({self.date}){since}"
 
 
+class Platform(Record):
+    """Whether an engine runs on the accelerators of a vendor."""
+
+    vendor: str
+    """In lower case."""
+    isa: tuple[str, ...] = Tuple
+    """Instruction sets it is about; empty for all of the vendor."""
+    support: Literal["native", "plugin", "none"]
+    why: str = ""
+    """Name of the plugin, or why it does not run and what does."""
+    source: Source
+    date: Date
+    confidence: Confidence = "published"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, data: Any, info: ValidationInfo) -> Any:
+        if not isinstance(data, dict) or isinstance(data.get("source"), Source):
+            return data
+        return resolve_source(data, info)
+
+    @model_validator(mode="after")
+    def _explained(self) -> Platform:
+        if self.support != "native" and not self.why:
+            raise ValueError("`why` is needed: the name of the plugin, or what speaks against it")
+        return self
+
+    def provenance(self) -> str:
+        """Return confidence, source and date as one phrase."""
+        return f"{self.confidence}: {self.source.title} ({self.date})"
+
+
 class Stack(Record):
     """An inference engine: its versions, the named settings of its memory rules and sourced facts."""
 
@@ -141,8 +173,19 @@ class Stack(Record):
     """Known versions in order; the last is assumed where none is asked for."""
     settings: dict[str, Annotated[tuple[Setting, ...], Field(strict=False)]] = Field(default_factory=dict)
     """Values of each named parameter; of those that apply, the last one holds."""
+    platforms: Annotated[tuple[Platform, ...], Field(strict=False)] = ()
+    """On what it runs; of those that match an accelerator the last one holds."""
     facts: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = Tuple
+
+    def platform(self, gpu: Gpu) -> Platform | None:
+        """Return what is known about this engine on an accelerator, or None."""
+        found = [
+            item
+            for item in self.platforms
+            if item.vendor == gpu.vendor.lower() and (not item.isa or gpu.isa in item.isa)
+        ]
+        return found[-1] if found else None
 
     def setting(self, name: str, version: Version | None, gpu: Gpu) -> Setting:
         """Return the value of a named parameter for a version and an accelerator.

@@ -14,6 +14,7 @@ from planner.memory.setup import Setup, prepare
 from planner.memory.verdict import Verdict, judge, replication_warnings, tightness_warning
 from planner.scenario import Deployment, Workload
 from planner.scenario.legal import check_legal
+from planner.scenario.support import support_warnings
 
 ASSUMED_FIELDS = ("memory_fraction", "max_num_batched_tokens", "max_num_seqs", "prefix_caching")
 """Fields of a deployment that an engine fills in."""
@@ -162,6 +163,17 @@ def _examine(
         workload=workload,
         gpu=gpu,
         engine=setup.stack.id,
+    )
+    setup.warnings += support_warnings(
+        catalogue=catalogue,
+        architecture=setup.architecture,
+        scheme=setup.scheme,
+        deployment=deployment,
+        kv_dtype=setup.kv_dtype,
+        gpu=gpu,
+        stack=setup.stack,
+        version=setup.version,
+        model=model.id,
     )
     return setup, _measure(setup)
 

@@ -9,6 +9,7 @@ from typing import Any
 from planner.memory.records import Pool, StageMemory
 from planner.memory.setup import Setup
 from planner.scenario import Workload
+from planner.scenario.support import has_units
 from planner.units import format_bytes
 
 TUNED_FRACTION = 0.95
@@ -135,7 +136,7 @@ def _caches(setup: Setup, stage: StageMemory) -> Iterator[Lever]:
     if setup.kv_dtype in ("bf16", "f16", "f32"):
         if setup.stack.id == "llama.cpp":
             yield Lever("cache", "keep the KV cache in q8_0: about half the bytes", {"kv_dtype": "q8_0"})
-        else:
+        elif has_units(setup.gpu, "fp8"):
             yield Lever("cache", "keep the KV cache in FP8: half the bytes", {"kv_dtype": "fp8"})
     if not setup.has_latents() or tp == 1:
         return
@@ -154,7 +155,8 @@ def _caches(setup: Setup, stage: StageMemory) -> Iterator[Lever]:
 
 def _weights(setup: Setup) -> Iterator[Lever]:
     deployment = setup.deployment
-    for name in setup.model.quantisations:
+    # Those that the GPU computes in come first.
+    for name in sorted(setup.model.quantisations, key=lambda each: not _is_native(setup, each)):
         if name != setup.scheme.name:
             yield Lever("checkpoint", f"a smaller checkpoint, {name}", {"weight_dtype": name})
     if deployment.dp > 1:
@@ -163,6 +165,11 @@ def _weights(setup: Setup) -> Iterator[Lever]:
             f"TP instead of DP attention (tp={deployment.tp * deployment.dp}, dp=1), which divides attention",
             {"tp": deployment.tp * deployment.dp, "dp": 1},
         )
+
+
+def _is_native(setup: Setup, quantisation: str) -> bool:
+    formats = setup.model.quantisations[quantisation].formats.values()
+    return all(has_units(setup.gpu, fmt) for fmt in formats)
 
 
 def _more_gpus(setup: Setup) -> Iterator[Lever]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from planner.architecture.formats import weight_format as format_of
 from planner.catalogue import Catalogue, Gpu
-from planner.catalogue.kernels import KernelRule
+from planner.catalogue.kernels import KernelRule, pick_rule
 from planner.catalogue.stacks import Version, parse_version
 from planner.errors import UnknownName, Unsupported
 from planner.performance.operators import MATRICES, Operator
@@ -130,24 +130,21 @@ def kernel_for(
     known_engine = _engine_id(catalogue, engine)
     known_version = parse_version(version) if isinstance(version, str) else version
     kv = "fp8" if kv_dtype is not None and kv_dtype.lower().startswith("fp8") else kv_dtype
-    best: KernelRule | None = None
-    for rule in catalogue.kernel_rules():
-        when = rule.when
-        if (
-            kind in rule.kinds
-            and rule.phase in ("both", phase)
-            and rule.backend == backend
-            and rule.serves_engine(known_engine, known_version)
-            and rule.serves_gpu(gpu)
-            and (when.heads is None or when.heads.holds(heads))
-            and (when.head_dim is None or when.head_dim.holds(head_dim))
-            and (when.width is None or when.width.holds(width))
-            and (not when.weight_formats or weight_format in when.weight_formats)
-            and (not when.kv_dtypes or kv in when.kv_dtypes)
-            and (not when.models or model in when.models)
-            and (best is None or _rank(rule) >= _rank(best))
-        ):
-            best = rule
+    best = pick_rule(
+        catalogue.kernel_rules(),
+        engine=known_engine,
+        version=known_version,
+        gpu=gpu,
+        kind=kind,
+        phase=phase,
+        heads=heads,
+        head_dim=head_dim,
+        width=width,
+        weight_format=weight_format,
+        kv_dtype=kv,
+        model=model,
+        backend=backend,
+    )
     default = _default_compute(gpu, weight_format)
     if best is None:
         return KernelChoice(GENERIC, default, heads=heads, padded_heads=heads)
@@ -210,11 +207,6 @@ def kernel_of(
         model=model,
         backend=backend,
     )
-
-
-def _rank(rule: KernelRule) -> tuple[bool, int]:
-    """Return what the winning rule has most of: a refusal stands whatever else is said about the case."""
-    return rule.refused, rule.specificity
 
 
 def _choice(rule: KernelRule, heads: int | None, default: str) -> KernelChoice:

@@ -30,9 +30,6 @@ KV_DTYPES = {
 }
 """KV dtypes that each engine takes."""
 
-ONLY_VENDOR = {"tensorrt-llm": "NVIDIA"}
-"""Engines that run on the accelerators of one vendor."""
-
 MOST_REASONS = 3
 """A size that cuts one matrix badly cuts many; a line names the first."""
 
@@ -71,14 +68,9 @@ def check_legal(
     IllegalDeployment
         For sizes (heads, experts, columns, layers, FP8 blocks, DCP), and for too few requests at once.
     InvalidInput
-        For an accelerator or a KV dtype that the engine does not have, and for a context over the model's
-        maximum or under the lengths asked for.
+        For a KV dtype that the engine does not have, and for a context over the model's maximum or under the
+        lengths asked for.
     """
-    vendor = ONLY_VENDOR.get(engine, gpu.vendor)
-    if gpu.vendor != vendor:
-        raise InvalidInput(
-            f"{engine} runs on accelerators of {vendor} only; {gpu.id} is made by {gpu.vendor}"
-        )
     reasons = [
         *architecture.refusals(deployment.sharding),
         *_expert_parallel(architecture, deployment),

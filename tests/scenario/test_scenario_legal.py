@@ -87,11 +87,3 @@ def test_kv_dtypes_are_those_of_the_engine(catalogue: Catalogue) -> None:
     check(catalogue, "llama-3.1-8b", engine="llama.cpp", kv_dtype="q8_0")
     with pytest.raises(InvalidInput, match="vllm has no KV dtype 'q8_0'; it has: auto, bf16"):
         check(catalogue, "llama-3.1-8b", engine="vllm", kv_dtype="q8_0")
-
-
-def test_tensorrt_llm_runs_on_its_vendors_accelerators_only(catalogue: Catalogue) -> None:
-    check(catalogue, "llama-3.1-8b", engine="tensorrt-llm", gpu="b200-sxm")
-    with pytest.raises(
-        InvalidInput, match="tensorrt-llm runs on accelerators of NVIDIA only; mi300x is made by AMD"
-    ):
-        check(catalogue, "llama-3.1-8b", engine="tensorrt-llm", gpu="mi300x")
