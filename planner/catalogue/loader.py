@@ -98,7 +98,7 @@ class Catalogue:
 
     def model(self, name: str) -> Model:
         """Return the model of this id or alias; `UnknownName` with the nearest names otherwise."""
-        return self._record("models", self.resolve("models", name), Model)
+        return self._record("models", self.resolve("models", name), Model).called(name)
 
     def stack(self, name: str) -> Stack:
         """Return the engine stack of this id or alias; `UnknownName` with the nearest names otherwise."""

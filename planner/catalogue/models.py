@@ -70,6 +70,8 @@ class Model(Record):
     """Names that say nothing about the weights' format."""
     quantised_aliases: dict[str, str] = Field(default_factory=dict)
     """Names that imply one of `quantisations`."""
+    contexts: dict[str, int] = Field(default_factory=dict)
+    """Longest request [tokens] of names whose checkpoint takes another one than `config` says."""
     config: dict[str, Any]
     """The Hugging Face `config.json`, trimmed."""
     weights: dict[str, str] = Field(default_factory=dict)
@@ -79,3 +81,23 @@ class Model(Record):
     quantisations: dict[str, Quantisation] = Field(default_factory=dict)
     sources: tuple[str, ...] = Tuple
     notes: tuple[str, ...] = Tuple
+
+    def called(self, name: str) -> Model:
+        """Return the model under one of its names, with the longest request of that name's checkpoint.
+
+        Parameters
+        ----------
+        name : str
+            The id or an alias, in any case.
+
+        Returns
+        -------
+        Model
+            Itself, unless `contexts` lists the name.
+        """
+        asked = name.strip().casefold()
+        longest = next((tokens for alias, tokens in self.contexts.items() if alias.casefold() == asked), None)
+        if longest is None:
+            return self
+        config = {**self.config, "max_position_embeddings": longest}
+        return self.model_copy(update={"max_context": longest, "config": config})

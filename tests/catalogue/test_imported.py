@@ -184,3 +184,31 @@ def test_without_the_hub_library_the_extra_is_named(catalogue, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(Unsupported, match=r"planner\[hub\]"):
         model_from("someone/new-llama", catalogue)
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("qwen3-30b-a3b", 40_960),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507", 262_144),
+        ("qwen/qwen3-coder-30b-a3b-instruct", 262_144),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 131_072),
+    ],
+)
+def test_a_name_may_take_a_longer_request_than_its_entry(catalogue, name, tokens):
+    model = model_from(name, catalogue).model
+    assert model.max_context == tokens
+    assert build_architecture(model.config).max_context == tokens
+
+
+def test_every_name_with_a_context_of_its_own_is_a_name_of_the_model(catalogue):
+    for model in catalogue.models():
+        known = {*model.aliases, *model.quantised_aliases}
+        assert set(model.contexts) <= known
+
+
+@pytest.mark.parametrize(
+    "name", ["NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8", "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8"]
+)
+def test_nvidias_fp8_checkpoints_have_a_scale_for_each_matrix(catalogue, name):
+    assert model_from(name, catalogue).quantisation == "fp8-static"
