@@ -101,8 +101,10 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     near = nearest_names(name, names)
     if near:
         hint = f"nearest: {', '.join(near)}"
+        if kind in LISTED:
+            hint += f"; `planner {kind}s TEXT` searches"
     elif kind in LISTED:
-        hint = f"`planner {kind}s` lists what there is"
+        hint = f"`planner {kind}s TEXT` searches what there is"
     else:
         hint = f"there is {', '.join(names[:MOST_NAMED])}"
     return UnknownName(f"unknown {kind} {name!r}; {hint}")

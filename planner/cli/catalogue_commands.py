@@ -59,7 +59,8 @@ def _draw_listing(console: Console, table: Table, name: str, search: tuple[str, 
     from planner.cli.draw import draw_table
 
     count = len(table.rows)
-    matching = f" that match {' '.join(search)!r}" if search else ""
+    match = "matches" if count == 1 else "match"
+    matching = f" that {match} {' '.join(search)!r}" if search else ""
     if not count:
         console.print(f"no {name}{matching}", markup=False)
         return

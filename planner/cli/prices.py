@@ -46,6 +46,9 @@ def list_prices(
 ) -> None:
     """List all prices, or those that match every word of SEARCH in GPU, provider, kind or date.
 
+    They stand by GPU, the lowest first; * marks the lowest of its kind. A word matches where a word begins,
+    so b200 does not find GB200.
+
     \b
     Examples:
       planner prices list b200 spot

@@ -20,7 +20,7 @@ from planner.errors import PlannerError
 from planner.report.listings import QUOTE_KEYS, price_row, usable_gib
 from planner.report.table import GIB, Column, Table
 from planner.scenario.schemes import weight_scheme
-from planner.units import format_bytes, format_count
+from planner.units import format_bytes, format_count, format_significant
 
 MARKETED = "memory, marketed"
 """Sold in GB, and so shown in GB; all other memory is in GiB."""
@@ -204,6 +204,7 @@ def gpu_detail(gpu: Gpu, catalogue: Catalogue) -> Detail:
         ("status", gpu.status),
         ("launched", gpu.launch.value if gpu.launch else ""),
         ("usable memory", "not known" if usable is None else f"{usable:,.2f} GiB: {gpu.usable_source}"),
+        ("GB and GiB", _marketed_in_gib(gpu)),
         ("formats", ", ".join(gpu.formats)),
         ("links", f"{gpu.scale_up.link}, {gpu.scale_up.topology}" if gpu.scale_up else ""),
         ("network", gpu.scale_out.fabric or ""),
@@ -267,12 +268,31 @@ def _figure_rows(name: str, figure: Figure, marks: _Marks) -> Iterator[dict[str,
     for label, stated in ((name, figure), *(("  or", other) for other in figure.alternatives)):
         yield {
             "figure": label,
-            "value": f"{stated.value / 1e9:g} GB" if name == MARKETED else str(stated),
+            "value": _stated(name, stated),
             "confidence": stated.confidence,
             "date": stated.date,
             "source": marks.mark(stated.source.title, stated.source.url),
             "note": stated.note,
         }
+
+
+def _stated(name: str, figure: Figure) -> str:
+    if name == MARKETED:
+        return f"{figure.value / 1e9:g} GB"
+    if name.startswith("peak int"):
+        return f"{format_significant(figure.value / 1e12, 5)} TOPS"
+    return str(figure)
+
+
+def _marketed_in_gib(gpu: Gpu) -> str:
+    """Return what to know where the number that is sold as GB is the number of GiB there are."""
+    sold, driver = gpu.memory.marketed, gpu.memory.driver
+    if sold is None or driver is None or abs(driver.value / GIB - sold.value / 1e9) > 0.01 * sold.value / 1e9:
+        return ""
+    return (
+        f"sold as {sold.value / 1e9:g} GB, but the driver reports {driver.value / GIB:,.2f} GiB, which is "
+        f"{driver.value / 1e9:,.1f} GB: the number that is sold counts GiB (2**30 bytes)"
+    )
 
 
 def price_detail(gpu: Gpu, catalogue: Catalogue) -> Detail:

@@ -21,7 +21,7 @@ def _first_clause(text: str) -> str:
 
 MODEL_COLUMNS = (
     Column("id", "model"),
-    Column("parameters", "param-\neters", right=True, show=format_count),
+    Column("parameters", "params", right=True, show=format_count),
     Column("active_parameters", "active", right=True, show=format_count),
     Column("weights_gb", "weights\nGB", right=True, show=_significant),
     Column("max_context_tokens", "context\ntokens", right=True, show="{:,}".format),
@@ -42,12 +42,15 @@ GPU_COLUMNS = (
 PRICE_COLUMNS = (
     Column("gpu", "GPU"),
     Column("usd_per_gpu_hour", "USD/h", right=True, show="{:,.2f}".format),
+    Column("lowest_of_kind", "lowest", show=lambda lowest: "*" if lowest else ""),
     Column("kind", "kind"),
     Column("date", "date"),
     Column("provider", "provider", flexible=True),
 )
 
-QUOTE_KEYS = (*(column.key for column in PRICE_COLUMNS), "confidence", "source", "url", "note")
+SOURCE_KEYS = ("confidence", "source", "url", "note")
+
+QUOTE_KEYS = ("gpu", "usd_per_gpu_hour", "kind", "date", "provider", *SOURCE_KEYS)
 
 
 def models_table(catalogue: Catalogue, search: str | None = None) -> Table:
@@ -63,9 +66,11 @@ def models_table(catalogue: Catalogue, search: str | None = None) -> Table:
     Returns
     -------
     Table
-        Parameters and weights as counted from the checkpoint where the catalogue has such a count.
+        By family and size; parameters and weights as counted from the checkpoint where the catalogue has such
+        a count.
     """
     models = [model for model in catalogue.models() if _matches(search, _model_texts(model))]
+    models.sort(key=_family_and_size)
     return Table(MODEL_COLUMNS, tuple(_model_row(model) for model in models))
 
 
@@ -77,14 +82,14 @@ def gpus_table(catalogue: Catalogue, search: str | None = None) -> Table:
     catalogue : Catalogue
         Where they stand.
     search : str, optional
-        Words that must all occur in its id, name, vendor, architecture, aliases or status.
+        Words that must all begin a word of its id, name, vendor, architecture, aliases or status.
 
     Returns
     -------
     Table
         Peaks are dense; a format that the silicon lacks is empty.
     """
-    gpus = [gpu for gpu in catalogue.gpus() if _matches(search, _gpu_texts(gpu))]
+    gpus = [gpu for gpu in catalogue.gpus() if _begins(search, _gpu_texts(gpu))]
     return Table(GPU_COLUMNS, tuple(_gpu_row(gpu) for gpu in gpus))
 
 
@@ -96,17 +101,23 @@ def prices_table(catalogue: Catalogue, search: str | None = None, kind: str | No
     catalogue : Catalogue
         Where they stand.
     search : str, optional
-        Words that must all occur in the accelerator's id, the provider, the kind or the date.
+        Words that must all begin a word of the accelerator's id, the provider, the kind or the date, so that
+        "b200" does not find GB200.
     kind : str, optional
         Only prices of this kind.
 
     Returns
     -------
     Table
-        USD for one GPU for one hour.
+        USD for one GPU for one hour, by accelerator, the lowest first; the lowest of each kind is marked.
     """
-    prices = [price for price in catalogue.prices(kind=kind) if _matches(search, _price_texts(price))]
-    return Table(PRICE_COLUMNS, tuple(price_row(price) for price in prices))
+    prices = [price for price in catalogue.prices(kind=kind) if _begins(search, _price_texts(price))]
+    prices.sort(key=lambda price: (price.gpu, price.usd_per_gpu_hour))
+    lowest = {(price.gpu, price.kind): price for price in reversed(prices)}
+    rows = tuple(
+        {**price_row(price), "lowest_of_kind": price is lowest[price.gpu, price.kind]} for price in prices
+    )
+    return Table(PRICE_COLUMNS, rows, more_keys=SOURCE_KEYS)
 
 
 def price_row(price: Price) -> dict[str, object]:
@@ -138,6 +149,19 @@ def price_row(price: Price) -> dict[str, object]:
 def _matches(search: str | None, texts: Iterable[str | None]) -> bool:
     together = " ".join(text for text in texts if text).casefold()
     return all(word in together for word in (search or "").casefold().split())
+
+
+def _begins(search: str | None, texts: Iterable[str | None]) -> bool:
+    """Return whether every word searched for begins a word: between letters and digits none begins."""
+    together = " ".join(text for text in texts if text).casefold()
+    words = (search or "").casefold().split()
+    return all(re.search(rf"(?<![a-z0-9]){re.escape(word)}", together) for word in words)
+
+
+def _family_and_size(model: Model) -> tuple[str, float, str]:
+    """Return the letters with which the id begins, the parameters, and the id."""
+    letters = re.match(r"[^\W\d_]*", model.id)
+    return (letters[0] if letters else "", model.checks.parameters or float("inf"), model.id)
 
 
 def _model_texts(model: Model) -> list[str | None]:

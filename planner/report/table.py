@@ -54,23 +54,31 @@ class Table:
         Values by column key; a missing one is None.
     title : str
         What the table shows.
+    more_keys : tuple of str
+        Further keys of the rows, which CSV, JSON and frames hold and the drawn table does not.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[Mapping[str, Any], ...]
     title: str = ""
+    more_keys: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of CSV, JSON and frames, in order."""
+        return (*(column.key for column in self.columns), *self.more_keys)
 
     def cells(self) -> list[list[str]]:
         """Return the text of every cell, row by row."""
         return [[column.cell(row.get(column.key)) for column in self.columns] for row in self.rows]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return the rows as plain dictionaries with every column."""
-        return [{column.key: row.get(column.key) for column in self.columns} for row in self.rows]
+        """Return the rows as plain dictionaries with every key."""
+        return [{key: row.get(key) for key in self.keys} for row in self.rows]
 
     def to_csv(self) -> str:
         """Return the rows as CSV with a header of keys."""
-        return records_to_csv(self.to_records(), [column.key for column in self.columns])
+        return records_to_csv(self.to_records(), self.keys)
 
     def to_frame(self) -> pandas.DataFrame:
         """Return the rows as a pandas frame."""

@@ -67,3 +67,7 @@ def test_prices_of_one_accelerator(planner):
 def test_prices_of_one_kind(planner):
     made = json.loads(planner("prices", "--price-kind", "spot", "--json").out)
     assert {row["kind"] for row in made["prices"]} == {"spot"}
+
+
+def test_one_match_is_said_in_the_singular(planner):
+    assert "1 gpu that matches 'mi355x'" in planner("gpus", "mi355x").out

@@ -18,7 +18,7 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
         (("fit", "--model", "llama-3.1-8b"), "--gpu is missing"),
         (("fit", "--gpu", "h100"), "--model is missing"),
         (("fit", "--modle", "x"), "no option --modle; nearest: --model"),
-        (("fit", "--model", "lama-3.1-8b", "--gpu", "h100"), "unknown model 'lama-3.1-8b'; nearest: "),
+        (("fit", "--model", "lama-3.1-8b", "--gpu", "h100"), "; `planner models TEXT` searches"),
         (("fit", "--model", "llama-3.1-8b", "--gpu", "h1000"), "unknown gpu 'h1000'; nearest: "),
         (("fit", "--model", "llama-3.1-8b", "--gpu", "h100,"), "gpu: an empty name"),
         (("gpus", "show", "mi35x"), "unknown gpu 'mi35x'; nearest: "),

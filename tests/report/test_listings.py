@@ -13,7 +13,7 @@ def ids(table, key="id"):
 
 
 def test_every_entry_is_listed(catalogue):
-    assert ids(models_table(catalogue)) == catalogue.model_ids()
+    assert sorted(ids(models_table(catalogue))) == sorted(catalogue.model_ids())
     assert ids(gpus_table(catalogue)) == catalogue.gpu_ids()
     assert len(prices_table(catalogue).rows) == len(catalogue.prices()) == 212
 
@@ -104,3 +104,54 @@ def test_prices_of_one_accelerator_keep_source_date_and_doubt(catalogue):
     assert [row["usd_per_gpu_hour"] for row in assumed] == [2.5]
     assert assumed[0]["note"].startswith("assumed")
     assert price_detail(catalogue.gpu("arc-pro-b50"), catalogue).tables == ()
+
+
+def test_models_stand_by_family_and_size(catalogue):
+    rows = models_table(catalogue, "deepseek").rows
+    listed = [row["id"] for row in models_table(catalogue).rows]
+    family = [name for name in listed if name.startswith("deepseek")]
+    first = listed.index(family[0])
+    assert listed[first : first + len(family)] == family
+    sizes = [row["parameters"] for row in rows if row["id"].startswith("deepseek") and row["parameters"]]
+    assert sizes == sorted(sizes)
+
+
+def test_prices_stand_by_accelerator_and_price_with_the_lowest_of_each_kind_marked(catalogue):
+    rows = prices_table(catalogue).rows
+    keys = [(row["gpu"], row["usd_per_gpu_hour"]) for row in rows]
+    assert keys == sorted(keys)
+    for gpu, kind in {(row["gpu"], row["kind"]) for row in rows}:
+        same = [row for row in rows if (row["gpu"], row["kind"]) == (gpu, kind)]
+        marked = [row["usd_per_gpu_hour"] for row in same if row["lowest_of_kind"]]
+        assert marked == [min(row["usd_per_gpu_hour"] for row in same)]
+
+
+def test_a_word_matches_where_a_word_begins(catalogue):
+    assert set(ids(prices_table(catalogue, "b200"), "gpu")) == {"b200-sxm"}
+    assert "gb200-nvl72" in ids(prices_table(catalogue, "gb200"), "gpu")
+
+
+def test_prices_as_csv_name_their_sources(catalogue):
+    header, first, *_ = prices_table(catalogue).to_csv().splitlines()
+    assert header.endswith(",provider,confidence,source,url,note")
+    assert all(row["source"] for row in prices_table(catalogue).to_records())
+    assert first
+
+
+def test_integer_peaks_are_operations_and_not_flops(catalogue):
+    for gpu in catalogue.gpus():
+        for row in gpu_detail(gpu, catalogue).tables[0].rows:
+            if row["figure"].startswith("peak int"):
+                assert row["value"].endswith(" TOPS")
+            elif row["figure"].startswith("peak"):
+                assert row["value"].endswith("FLOPS")
+    rows = gpu_detail(catalogue.gpu("mi355x"), catalogue).tables[0].rows
+    assert {row["figure"]: row["value"] for row in rows}["peak int8"] == "5,000 TOPS"
+
+
+def test_a_marketed_number_that_counts_gib_is_explained(catalogue):
+    def said(gpu):
+        return dict(gpu_detail(catalogue.gpu(gpu), catalogue).facts)["GB and GiB"]
+
+    assert said("mi355x").startswith("sold as 288 GB, but the driver reports 287.98 GiB, which is 309.2 GB")
+    assert said("l40s") == ""
