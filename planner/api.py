@@ -18,7 +18,7 @@ from planner.report.weight_format import weight_format
 from planner.scenario import Deployment, Workload
 
 if TYPE_CHECKING:
-    from planner.measurement.validate import ValidationResult
+    from planner.measurement.validate_file import AnyValidation
     from planner.memory import MemoryFit
 
 __all__ = ["fit", "load_catalogue", "validate"]
@@ -175,28 +175,28 @@ def fit(
 
 def validate(
     path: str | os.PathLike[str], catalogue: Catalogue | str | os.PathLike[str] | None = None
-) -> ValidationResult:
+) -> AnyValidation:
     """Predict every row of a file of measurements and say how wrong the predictions are.
 
     Parameters
     ----------
     path : path
-        A CSV of start-up logs.
+        A CSV of start-up logs or of serving points.
     catalogue : Catalogue or path, optional
         An open catalogue, or the user's own file over the shipped one.
 
     Returns
     -------
-    ValidationResult
+    ValidationResult or ServingValidation
 
     Raises
     ------
     PlannerError
         With file and line, when the file is not such a table.
     """
-    from planner.measurement.validate import validate_startup_logs
+    from planner.measurement.validate_file import validate_file
 
-    return validate_startup_logs(path, _catalogue(catalogue))
+    return validate_file(path, _catalogue(catalogue))
 
 
 def _catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:

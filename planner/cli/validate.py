@@ -27,9 +27,9 @@ def command(settings: Settings, file: str, as_json: bool, out: str | None) -> No
     """Predict every row of FILE that can be predicted, compare with what was measured, and report the errors.
 
     FILE is a CSV of start-up logs of inference engines (engine, model, gpu, tp and what the start-up printed,
-    such as weights_gib, kv_tokens or outcome), or of serving points (model, gpu, n_gpus, isl, osl, concurrency
-    and output_tps_per_gpu, tpot_ms_median or ttft_ms_median). Rows that cannot be predicted are counted by reason and never
-    dropped silently.
+    such as weights_gib, kv_tokens or outcome), or of serving points (model, gpu, n_gpus, isl, osl, load and
+    what was measured, such as output_tps_per_gpu or tpot_ms_median). Rows that cannot be predicted are
+    counted by reason and never dropped silently.
 
     \b
     Examples:

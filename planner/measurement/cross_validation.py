@@ -1,8 +1,8 @@
 """Honest errors: each point is predicted by a calibration that never saw its group, model or GPU.
 
 Folds hold whole groups, largest first into the emptiest fold after a seeded shuffle. The errors give
-intervals (`widths_from`): quantiles of ln(measured / predicted) by distance from the data and by kind of load,
-from cells with enough groups; a cell that has too few takes those of the next wider one.
+intervals (`widths_from`): quantiles of ln(measured / predicted) by distance from the data and by kind of
+load, from cells with enough groups; a cell that has too few takes those of the next wider one.
 """
 
 from __future__ import annotations

@@ -211,6 +211,24 @@ def write_predictions(result: ValidationResult, path: str | os.PathLike[str]) ->
     InvalidInput
         When the file cannot be written.
     """
+    write_rows(_csv_rows(result), path)
+
+
+def write_rows(rows: Iterable[Sequence[str]], path: str | os.PathLike[str]) -> None:
+    """Write rows of text as CSV; the file is whole or not there.
+
+    Parameters
+    ----------
+    rows : iterable of sequence of str
+        The rows, the header first.
+    path : path
+        The file to write.
+
+    Raises
+    ------
+    InvalidInput
+        When the file cannot be written.
+    """
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
@@ -218,7 +236,7 @@ def write_predictions(result: ValidationResult, path: str | os.PathLike[str]) ->
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
-                writer.writerows(_csv_rows(result))
+                writer.writerows(rows)
             part.chmod(0o666 & ~_umask())
             part.replace(target)
         except BaseException:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from planner.catalogue import Catalogue
 from planner.errors import InvalidInput
-from planner.measurement.cases import Case, CaseBuilder
+from planner.measurement.case_builder import CaseBuilder
+from planner.measurement.cases import Case
 from planner.measurement.comparison import ErrorScore, Pair, error_score
 from planner.measurement.csvtable import CsvTable
 from planner.measurement.serving_points import UnreadablePoint, read_serving
@@ -185,24 +183,21 @@ class ServingValidation:
             },
         }
 
-    def csv_text(self) -> str:
-        """Return the rows of the file with what was predicted, as CSV."""
-        added = [*(f"predicted_{name}" for name in QUANTITIES), "skipped", "detail"]
+    def csv_rows(self) -> Iterator[Sequence[str]]:
+        """Yield the rows of the file with what was predicted, the header first."""
+        added = [*(f"predicted_{name}" for name in QUANTITIES), "skipped", "remarks"]
         columns = [name for name in self.table.columns if name not in added]
+        yield [*columns, *added]
         made_at = {made.line: made for made in self.predictions}
         skipped_at = {row.line: row for row in self.skipped_rows}
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*columns, *added])
         for row in self.table.rows:
             own = [row.cells[name] for name in columns]
             made = made_at.get(row.line)
             if made is None:
                 skip = skipped_at[row.line]
-                writer.writerow([*own, *("" for _ in QUANTITIES), skip.reason, skip.detail])
+                yield [*own, *("" for _ in QUANTITIES), skip.reason, skip.detail]
             else:
-                writer.writerow([*own, *(f"{made.predicted[name]:.6g}" for name in QUANTITIES), "", ""])
-        return out.getvalue()
+                yield [*own, *(f"{made.predicted[name]:.6g}" for name in QUANTITIES), "", ""]
 
 
 def validate_serving(
@@ -282,20 +277,3 @@ def scores_of(predictions: Iterable[ServingPrediction]) -> dict[str, ErrorScore]
         if pairs:
             found[quantity] = error_score(pairs)
     return found
-
-
-def write_serving_predictions(result: ServingValidation, path: str | os.PathLike[str]) -> None:
-    """Write the rows of the file with what was predicted, as CSV.
-
-    Raises
-    ------
-    InvalidInput
-        When the file cannot be written.
-    """
-    target = Path(path)
-    part = target.with_name(f".{target.name}.part")
-    try:
-        part.write_text(result.csv_text(), encoding="utf-8")
-        part.replace(target)
-    except OSError as error:
-        raise InvalidInput(f"{target}: cannot be written: {error.strerror or error}") from None

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from planner.catalogue import Catalogue
 from planner.performance.parameters import INDEX, Array, neutral
 
@@ -111,6 +113,14 @@ class Circumstances:
 
 def _class(value: float, ends: Sequence[float]) -> str:
     return str(sum(value > end for end in ends))
+
+
+def load_classes(isl: Array, osl: Array, concurrency: Array) -> tuple[Array, Array, Array]:
+    """Return the classes of input, output and concurrency of many loads, as `Circumstances` has them."""
+    ends = (INPUT_ENDS, OUTPUT_ENDS, LOAD_ENDS)
+    values = (isl, osl, concurrency)
+    first, second, third = (np.searchsorted(e, v, side="left") for e, v in zip(ends, values, strict=True))
+    return first.astype(float), second.astype(float), third.astype(float)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from planner.errors import Overload
 from planner.performance.acceptance import Acceptance
 from planner.performance.deployed import Deployed
 from planner.performance.disaggregation import kv_transfer
-from planner.performance.levels import Calibration, Circumstances
+from planner.performance.levels import Calibration, Circumstances, load_classes
 from planner.performance.parameters import Array
 from planner.performance.steady import SERVICE, STATIC, Points, Steady, steady_state
 
@@ -30,6 +30,8 @@ FULL = 64.0
 SATURATED = 0.98
 """Above this share of capacity queues have no steady length."""
 HALVINGS = 40
+CACHED_SHARE = 0.05
+"""Share of the input from which on a load counts as one with cached input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Service:
             engine=engine,
             runtime=RUNTIMES.get((engine, vendor), engine) if apart else engine,
             quantisation=decode.main_format,
-            kind="static" if self.static else "cached" if hit > 0.05 else "service",
+            kind="static" if self.static else "cached" if hit > CACHED_SHARE else "service",
             disaggregated=apart,
             speculative=self.drafted > 0,
             expert_parallel=decode.deployment.ep > 1,
@@ -128,12 +130,10 @@ class Service:
 
     def parameters(self, isl: Array, osl: Array, concurrency: Array, hit: Array) -> Array:
         """Return the calibrated parameters of points, looked up once for each class of load."""
-        cases = [self.case(*values) for values in zip(isl, osl, concurrency, hit, strict=True)]
-        keys = [tuple(case.levels().values()) for case in cases]
-        first = {key: i for i, key in reversed(list(enumerate(keys)))}
-        kinds = {key: row for row, key in enumerate(first)}
-        found = self.calibration.parameters([cases[i] for i in first.values()])
-        return np.asarray(found[[kinds[key] for key in keys]])
+        classes = np.stack([*load_classes(isl, osl, concurrency), hit > CACHED_SHARE], 1).astype(np.int64)
+        _, first, kind = np.unique(classes, axis=0, return_index=True, return_inverse=True)
+        cases = [self.case(isl[i], osl[i], concurrency[i], hit[i]) for i in first]
+        return np.asarray(self.calibration.parameters(cases)[kind.ravel()])
 
     def points(self, isl: Array, osl: Array, concurrency: Array, hit: Array) -> Points:
         """Return the operating points in the form that the steady state takes."""

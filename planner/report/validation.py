@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.measurement.comparison import ErrorScore, VerdictScore
-from planner.measurement.validate import Score, ValidationResult
+from planner.measurement.validate import Score
+from planner.measurement.validate_file import AnyValidation
+from planner.measurement.validate_serving import ServingValidation
 from planner.report.table import Column, Table
 
 
@@ -27,6 +29,7 @@ SCORE_COLUMNS = (
     Column("within_1pct", "within\n1 %", right=True, show=_share),
     Column("within_8pct", "within\n8 %", right=True, show=_share),
     Column("within_20pct", "within\n20 %", right=True, show=_share),
+    Column("coverage_80", "in 80 %\ninterval", right=True, show=_share),
 )
 
 HEADLINES = (
@@ -42,13 +45,31 @@ HEADLINES = (
 )
 """The figures by group: quantity, figure and column. Tokens are those of the logged pool."""
 
+SERVING_HEADLINES = tuple(
+    (quantity, figure, Column(f"{quantity}_{figure}", f"{name}\n{short}", right=True, show=_share))
+    for quantity, name in (("output_tps_per_gpu", "tok/s"), ("tpot_ms", "TPOT"), ("ttft_ms", "TTFT"))
+    for figure, short in (("median_ape", "median"), ("within_20pct", "in 20 %"), ("coverage_80", "in 80 %"))
+)
+"""The same of serving points."""
 
-def errors_table(result: ValidationResult) -> Table:
+
+def shown_groups(result: AnyValidation) -> tuple[str, ...]:
+    """Return by what the figures are shown."""
+    if isinstance(result, ServingValidation):
+        return ("vendor", "gpu", "engine", "load")
+    return ("engine", "attention")
+
+
+def _headlines_of(result: AnyValidation) -> tuple[tuple[str, str, Column], ...]:
+    return SERVING_HEADLINES if isinstance(result, ServingValidation) else HEADLINES
+
+
+def errors_table(result: AnyValidation) -> Table:
     """Return the errors of each quantity over all rows.
 
     Parameters
     ----------
-    result : ValidationResult
+    result : ValidationResult or ServingValidation
         What was compared.
 
     Returns
@@ -56,20 +77,22 @@ def errors_table(result: ValidationResult) -> Table:
     Table
         Relative errors; bias is the median of the signed one, above 0 where predictions are too high.
     """
+    scores: Mapping[str, Score] = dict(result.scores())
     rows = tuple(
         {"quantity": name, **score.to_dict()}
-        for name, score in result.scores().items()
+        for name, score in scores.items()
         if isinstance(score, ErrorScore)
     )
-    return Table(SCORE_COLUMNS, rows, "Relative error of predictions")
+    shown = SCORE_COLUMNS if isinstance(result, ServingValidation) else SCORE_COLUMNS[:-1]
+    return Table(shown, rows, "Relative error of predictions")
 
 
-def headlines_table(result: ValidationResult, group: str) -> Table:
+def headlines_table(result: AnyValidation, group: str) -> Table:
     """Return the figures that say most, one row for each value of a group.
 
     Parameters
     ----------
-    result : ValidationResult
+    result : ValidationResult or ServingValidation
         What was compared.
     group : str
         Such as "engine".
@@ -82,33 +105,37 @@ def headlines_table(result: ValidationResult, group: str) -> Table:
     columns = (
         Column(group, group, flexible=True),
         Column("rows", "rows", right=True),
-        *(column for _, _, column in HEADLINES),
+        *(column for _, _, column in _headlines_of(result)),
     )
     rows = tuple(
-        {group: name, "rows": _most_rows(scores), **_headlines(scores)}
-        for name, scores in result.scores_by(group).items()
+        {group: name, "rows": _most_rows(scores), **_headlines(scores, _headlines_of(result))}
+        for name, scores in _scores_by(result, group).items()
     )
     return Table(columns, rows, f"By {group}")
+
+
+def _scores_by(result: AnyValidation, group: str) -> Mapping[str, Mapping[str, Score]]:
+    return {name: dict(scores) for name, scores in result.scores_by(group).items()}
 
 
 def _most_rows(scores: Mapping[str, Score]) -> int:
     return max((score.n for score in scores.values()), default=0)
 
 
-def _headlines(scores: Mapping[str, Score]) -> dict[str, Any]:
+def _headlines(scores: Mapping[str, Score], headlines: tuple[tuple[str, str, Column], ...]) -> dict[str, Any]:
     return {
         column.key: scores[quantity].to_dict()[figure]
-        for quantity, figure, column in HEADLINES
+        for quantity, figure, column in headlines
         if quantity in scores
     }
 
 
-def verdict_facts(result: ValidationResult) -> list[tuple[str, str]]:
+def verdict_facts(result: AnyValidation) -> list[tuple[str, str]]:
     """Return what was skipped and why, and how often "fits or not" was right.
 
     Parameters
     ----------
-    result : ValidationResult
+    result : ValidationResult or ServingValidation
         What was compared.
 
     Returns
@@ -120,7 +147,7 @@ def verdict_facts(result: ValidationResult) -> list[tuple[str, str]]:
     )
     facts = [("complete rows", complete)]
     facts += [("skipped", f"{count}: {reason}") for reason, count in result.skipped.items()]
-    score = result.scores().get("fits")
+    score = dict(result.scores()).get("fits")
     if isinstance(score, VerdictScore):
         said = (
             f"right in {score.accuracy:.1%} of {score.n} rows; {score.fits_but_refused} that started "
