@@ -38,16 +38,21 @@ def signed(share: float) -> str:
 
 
 def overall(result: ValidationResult) -> Iterator[str]:
-    yield "| quantity | rows | median error | within 1 % | 2 % | 8 % | 20 % | bias | what it is |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| quantity | rows | median error | mean | worst | in 1 % | 2 % | 8 % | 20 % | bias | what it is |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for name, score in result.scores().items():
         if isinstance(score, ErrorScore):
             shares = (score.within_1pct, score.within_2pct, score.within_8pct, score.within_20pct)
             within = " | ".join(f"{share:.0%}" for share in shares)
             yield (
-                f"| `{name}` | {score.n} | {percent(score.median_ape)} | {within} | {signed(score.bias)} "
-                f"| {QUANTITIES[name]} |"
+                f"| `{name}` | {score.n} | {percent(score.median_ape)} | {percent(score.mean_ape)} "
+                f"| {percent(worst(result, name))} | {within} | {signed(score.bias)} | {QUANTITIES[name]} |"
             )
+
+
+def worst(result: ValidationResult, quantity: str) -> float:
+    made = (one.pairs[quantity] for one in result.predictions if quantity in one.pairs)
+    return max(abs(pair.relative_error) for pair in made)
 
 
 def verdicts(result: ValidationResult) -> Iterator[str]:
@@ -61,14 +66,17 @@ def verdicts(result: ValidationResult) -> Iterator[str]:
 
 
 def by_group(result: ValidationResult, group: str) -> Iterator[str]:
-    yield f"| {group} | " + " | ".join(f"`{name}` rows, median, 20 %" for name in SHOWN_BY) + " | fits |"
+    shown = " | ".join(f"`{name}`: rows, median, mean, within 8 %" for name in SHOWN_BY)
+    yield f"| {group} | {shown} | fits |"
     yield "|---" * (len(SHOWN_BY) + 2) + "|"
     for name, scores in result.scores_by(group).items():
         cells = []
         for quantity in SHOWN_BY:
             score = scores.get(quantity)
             found = isinstance(score, ErrorScore)
-            cells.append(f"{score.n}, {percent(score.median_ape)}, {score.within_20pct:.0%}" if found else "")
+            shares = (score.median_ape, score.mean_ape) if found else ()
+            means = ", ".join(percent(share) for share in shares)
+            cells.append(f"{score.n}, {means}, {score.within_8pct:.0%}" if found else "")
         fits = scores.get("fits")
         right = isinstance(fits, VerdictScore)
         cells.append(f"{fits.fits_and_predicted + fits.fails_and_predicted} of {fits.n}" if right else "")
@@ -109,8 +117,10 @@ def page(result: ValidationResult) -> str:
     stated = result.stated_and_predicted / result.stated
     parts = [
         [
-            f"{result.rows} rows, {result.predicted} of them predicted; of the {result.stated} that state "
-            f"model, accelerator and sizes, {stated:.1%}."
+            f"The file has {result.rows} rows. Something could be compared in {result.predicted} of them;\n"
+            f"{len(result.skipped_rows)} are listed at the end with the reason. {result.stated} rows state model, "
+            f"accelerator and sizes:\n{result.stated_and_predicted} of these ({stated:.1%}) were predicted. Each "
+            "quantity is compared in the rows that log it."
         ],
         overall(result),
         verdicts(result),
@@ -128,17 +138,21 @@ def page(result: ValidationResult) -> str:
     return "\n\n".join("\n".join(part).strip() for part in parts)
 
 
+def rewritten(text: str, result: ValidationResult) -> str:
+    """Return the page with new tables between its two markers."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{page(result)}\n\n{END}{after}"
+
+
 def main() -> None:
     result = validate_startup_logs(LOGS, load_catalogue())
-    tables = page(result)
     if "--update" not in sys.argv[1:]:
-        print(tables)
+        print(page(result))
         return
     figures = json.dumps(accuracy_figures(result.predictions), indent=1)
     accuracy_path().write_text(f"{figures}\n", encoding="utf-8")
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", encoding="utf-8")
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), result), encoding="utf-8")
 
 
 if __name__ == "__main__":

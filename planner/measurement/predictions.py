@@ -27,7 +27,7 @@ SHORT_CONTEXT = 2048
 REFUSED = "refused by planner"
 """Reason of rows whose set-up planner holds to be impossible."""
 
-_REFUSALS = re.compile(r"\boom\b|no_kv|too_small|too_low|over_blocks")
+_REFUSALS = re.compile(r"\boom\b|no_kv|too_small|over_blocks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,8 @@ def came_up(outcome: str) -> bool | None:
     -------
     bool or None
         None for an out-of-memory under load (``runtime_oom``), where it came up and did not last, for
-        ``weights only``, where something else than memory ended the start-up, and for anything unknown.
+        ``free_memory_too_low``, where the device was in use before anything was loaded, for ``weights only``,
+        where something else than memory ended the start-up, and for anything unknown.
     """
     if outcome.startswith("fits"):
         return True

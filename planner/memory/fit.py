@@ -9,6 +9,7 @@ from planner.errors import PlannerError
 from planner.memory.cells import cells
 from planner.memory.engines import engine_rule
 from planner.memory.levers import TUNED_BATCH, TUNED_FRACTION, Pulled, levers, remedies
+from planner.memory.overheads import warm_up_warnings
 from planner.memory.records import MemoryFit, Pool, StageMemory
 from planner.memory.setup import Setup, prepare
 from planner.memory.verdict import Verdict, judge, replication_warnings, tightness_warning
@@ -89,6 +90,9 @@ def fit_memory(
     stages, pool = found.stages, found.pool
     tuned = None if found.fits(setup) else _tuned(setup, workload, catalogue)
     verdict = judge(setup, stages, pool, found.needed_bytes, tuned is not None)
+    late = warm_up_warnings(setup, stages)
+    if late and verdict.verdict == "fits":
+        verdict = replace(verdict, verdict="tight")
     advice = _advice(setup, found, verdict, tuned, workload, catalogue) if advise else ()
     binding = min(stages, key=lambda stage: stage.available_bytes)
     stages = [replace(stage, state_bytes=pool.state_bytes) for stage in stages]
@@ -112,7 +116,7 @@ def fit_memory(
         safe_max_num_seqs=pool.slots if binding.available_bytes > 0 else None,
         warnings=(
             *setup.warnings,
-            *tightness_warning(verdict),
+            *(late or tightness_warning(verdict)),
             *replication_warnings(setup),
             *_slot_warnings(setup, pool),
         ),

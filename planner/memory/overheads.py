@@ -8,13 +8,19 @@ wider of the two, over buffers that live throughout (residual streams, the exper
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from planner.architecture.caches import TokenCache
 from planner.architecture.model import Layer
 from planner.architecture.tensors import Sharding
+from planner.memory.records import StageMemory
 from planner.memory.setup import Setup
 from planner.memory.weights import NOT_SERVED
 from planner.memory.widths import step_widths
+from planner.units import format_bytes
+
+LOGIT_BYTES = 4
+"""Sampling works on logits in FP32."""
 
 WIDE = "f32"
 """The dtype in which activations take four bytes instead of two."""
@@ -130,3 +136,38 @@ def non_torch_bytes(setup: Setup) -> float:
     if sharding.dp > 1 and setup.has_experts():
         held += setup.number("expert_exchange_bytes")
     return held
+
+
+def warm_up_warnings(setup: Setup, stages: Sequence[StageMemory]) -> list[str]:
+    """Return what may fail after the pool is cut: graphs and the sampler's logits need memory outside it.
+
+    vLLM cuts the pool first, then captures graphs and samples once for `max_num_seqs` requests. What it did
+    not set aside for them must fit into the share of the device that the memory fraction leaves.
+
+    Parameters
+    ----------
+    setup : Setup
+        The deployment.
+    stages : sequence of StageMemory
+        Memory of each stage.
+
+    Returns
+    -------
+    list of str
+        Empty where the share is large enough, and for other engines.
+    """
+    if "deduct_graphs" not in setup.stack.settings or setup.deployment.kv_cache_memory_bytes is not None:
+        return []
+    asked = setup.deployment.deduct_graphs
+    deducted = bool(setup.setting("deduct_graphs").value) if asked is None else asked
+    sequences = min(int(setup.assume("max_num_seqs", setup.deployment.max_num_seqs)), batch_tokens(setup))
+    for stage in stages:
+        samples = stage.stage == len(stages) - 1
+        logits = LOGIT_BYTES * sequences * setup.architecture.vocab_size if samples else 0
+        needed = logits + (0.0 if deducted else stage.graph_bytes)
+        if needed > stage.reserve_bytes:
+            return [
+                f"tight: after the KV pool is cut, graphs and sampling take {format_bytes(needed)}, and the "
+                f"memory fraction leaves {format_bytes(stage.reserve_bytes)}; lower it, or max_num_seqs"
+            ]
+    return []

@@ -5,6 +5,7 @@ Each limit is what is reached, rounded to leave room for less than one row in fi
 
 from __future__ import annotations
 
+import runpy
 from collections import Counter
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from planner.measurement.setups import NotPredictable
 from planner.measurement.startup_logs import StartupLog, parse_log, read_startup_logs
 from planner.measurement.validate import ValidationResult, validate_startup_logs
 
-LOGS = Path(__file__).parents[2] / "measurements" / "startup_logs.csv"
+ROOT = Path(__file__).parents[2]
+LOGS = ROOT / "measurements" / "startup_logs.csv"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def test_every_row_can_be_read_and_names_its_source() -> None:
 
 def test_rows_that_state_their_setup_are_predicted(result: ValidationResult) -> None:
     assert result.stated >= 170
-    assert result.stated_and_predicted / result.stated >= 0.93
+    assert result.stated_and_predicted / result.stated >= 0.92
     assert result.predicted + len(result.skipped_rows) == result.rows
 
 
@@ -67,7 +69,7 @@ def test_verdicts_stay_as_right_as_they_were(result: ValidationResult) -> None:
     score = result.scores()["fits"]
     assert isinstance(score, VerdictScore)
     assert score.n >= 150
-    assert score.accuracy >= 0.94
+    assert score.accuracy >= 0.95
 
 
 def test_caches_of_llama_cpp_are_exact(result: ValidationResult) -> None:
@@ -115,3 +117,10 @@ def test_a_row_with_any_cells_is_predicted_or_gives_its_reason(
             assert why.reason  # noqa: PT017 - either outcome is right
         else:
             assert made.pairs or made.verdict
+
+
+def test_the_page_says_what_the_logs_give(result: ValidationResult) -> None:
+    script = runpy.run_path(str(ROOT / "benchmarks" / "score_memory.py"))
+    text = (ROOT / "docs" / "accuracy-memory.md").read_text(encoding="utf-8")
+    assert script["rewritten"](text, result) == text, "run: python benchmarks/score_memory.py --update"
+    assert script["rewritten"](text.replace("| `weights_gib` |", "| `weight_gib` |"), result) == text

@@ -114,3 +114,20 @@ def test_the_pool_predicted_from_nothing_but_the_set_up(
 ) -> None:
     found = fit(catalogue, model, gpu, 8192, **options)
     assert found.per_rank.available_bytes / GIB == pytest.approx(logged, rel=0.02)
+
+
+def test_what_is_needed_after_the_pool_is_cut_must_fit_outside_it(catalogue: Catalogue) -> None:
+    options = {"engine": "vllm==0.19.0", "max_num_seqs": 256}
+    roomy = fit(catalogue, "llama-3.1-8b", "l40s", 8192, memory_fraction=0.95, **options)
+    full = fit(catalogue, "llama-3.1-8b", "l40s", 8192, memory_fraction=0.98, **options)
+    assert (roomy.verdict, full.verdict) == ("fits", "tight")
+    assert full.fits
+    (said,) = [text for text in full.warnings if text.startswith("tight: after the KV pool is cut")]
+    needed = full.per_rank.graph_bytes + 4 * 256 * 128_256
+    assert needed > full.per_rank.reserve_bytes
+    assert f"take {needed / GIB * 1024:,.2f} MiB" in said or f"take {needed / GIB:.2f} GiB" in said
+    # Where graphs are taken off before the pool, only the logits are left.
+    newer = fit(
+        catalogue, "llama-3.1-8b", "l40s", 8192, memory_fraction=0.98, max_num_seqs=256, engine="vllm"
+    )
+    assert newer.verdict == "fits"
