@@ -16,6 +16,7 @@ from planner.report.fit import FitAnswer, FitReport
 from planner.report.sentences import layout
 from planner.report.weight_format import weight_format
 from planner.scenario import Deployment, Workload
+from planner.units import parse_count
 
 if TYPE_CHECKING:
     from planner.measurement.validate_file import AnyValidation
@@ -39,13 +40,13 @@ def fit(
     weight_dtype: str | None = None,
     kv_dtype: str = "auto",
     engine: str = "vllm",
-    context: int | None = None,
-    concurrency: int | None = None,
-    isl: int | None = None,
-    osl: int | None = None,
+    context: int | str | None = None,
+    concurrency: int | str | None = None,
+    isl: int | str | None = None,
+    osl: int | str | None = None,
     memory_fraction: float | None = None,
-    max_num_batched_tokens: int | None = None,
-    max_num_seqs: int | None = None,
+    max_num_batched_tokens: int | str | None = None,
+    max_num_seqs: int | str | None = None,
     speculative_tokens: int = 0,
     text_only: bool = False,
     price: float | Mapping[str, float] | None = None,
@@ -72,11 +73,13 @@ def fit(
         Dtype of the KV cache; "auto" is what the engine picks.
     engine : str
         Engine, with a version (``vllm==0.20.2``) or without.
-    context : int, optional
+    context : int or str, optional
         Longest request [tokens]; input and output together where they are given, else the model's maximum.
-    concurrency : int, optional
+        It may be written as on the command line, "128k" (x 1,000) or "128Ki" (x 1,024), as may every other
+        count of tokens or requests.
+    concurrency : int or str, optional
         Requests that must run at once.
-    isl, osl : int, optional
+    isl, osl : int or str, optional
         Input and output of a request [tokens].
     memory_fraction, max_num_batched_tokens, max_num_seqs, speculative_tokens, text_only
         As `planner.scenario.Deployment` explains them.
@@ -116,13 +119,18 @@ def fit(
         kv_dtype=kv_dtype,
         engine=engine,
         memory_fraction=memory_fraction,
-        max_num_batched_tokens=max_num_batched_tokens,
-        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=_count("max_num_batched_tokens", max_num_batched_tokens),
+        max_num_seqs=_count("max_num_seqs", max_num_seqs),
         speculative_tokens=speculative_tokens,
         text_only=text_only,
         **further,
     )
-    workload = Workload(context=context, concurrency=concurrency, isl=isl, osl=osl)
+    workload = Workload(
+        context=_count("context", context),
+        concurrency=_count("concurrency", concurrency),
+        isl=_count("isl", isl),
+        osl=_count("osl", osl),
+    )
     prices, unpriced = _prices(types, price, price_kind, book)
     found = {
         record.id: judge(
@@ -134,7 +142,7 @@ def fit(
         model=chosen.model,
         gpus={record.id: (record, found[record.id].memory.deployment.gpus) for record in types},
         catalogue=book,
-        load=Load(isl=isl, osl=osl, concurrency=concurrency, weight_dtype=base.weight_dtype),
+        load=Load(workload.isl, workload.osl, workload.concurrency, base.weight_dtype),
     )
     weights = weight_format(
         chosen.model, base.weight_dtype, None if weight_dtype or not chosen.quantisation else str(model)
@@ -201,6 +209,16 @@ def validate(
 
 def _catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
     return given if isinstance(given, Catalogue) else load_catalogue(given)
+
+
+def _count(name: str, value: int | str | None) -> int | None:
+    """Return a count that may be written as on the command line."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_count(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
 
 
 def _gpu_records(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> list[Gpu]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 
@@ -139,10 +140,42 @@ def test_bytes_of_a_token_are_those_of_the_stage_that_is_shown(catalogue):
 
 @pytest.mark.parametrize(
     ("model", "low", "high"),
-    [("llama-3.1-8b", 0.0, 0.0), ("deepseek-r1", 0.0, 0.0), ("gemma-3-27b", 0.3, 0.6), ("kimi-k3", 0.1, 0.3)],
+    [("llama-3.1-8b", 0.0, 0.0), ("deepseek-r1", 0.0, 0.0), ("gemma-3-27b", 0.5, 0.7), ("kimi-k3", 0.1, 0.3)],
 )
 def test_a_pool_that_holds_more_than_tokens_says_how_much(catalogue, model, low, high):
     answer = planner.fit(model=model, gpu="b200", catalogue=catalogue).answer
     assert low <= answer.to_dict()["kv_pool_share_beside_tokens"] <= high
-    said = dict((name, what) for name, _, what in memory_parts(answer.memory))["KV cache"]
+    said = {name: what for name, _, what in memory_parts(answer.memory)}["KV cache"]
     assert ("states, windows or page padding" in said) == (high > 0)
+
+
+def test_a_report_prints_as_its_sentences_and_in_full_as_text(catalogue):
+    report = planner.fit(model="kimi-k3", gpu="b200,mi355x", catalogue=catalogue)
+    sentences = [answer.sentence for answer in report]
+    assert str(report).splitlines() == sentences
+    assert repr(report) == f"<FitReport: {' '.join(sentences)}>"
+    assert str(report[0]) == sentences[0]
+    assert repr(report[0]) == f"<FitAnswer: {sentences[0]}>"
+    text = report.to_text()
+    for part in ("Memory of each MI355X", "how sure", "Measured output", "Assumed, since", "Notes"):
+        assert part in text
+    assert not [line for line in text.splitlines() if line != line.rstrip()]
+
+
+@pytest.mark.parametrize(
+    "name", ["context", "isl", "osl", "concurrency", "max_num_seqs", "max_num_batched_tokens"]
+)
+def test_counts_may_be_written_as_on_the_command_line(catalogue, name):
+    words = {"model": "llama-3.1-8b", "gpu": "b200", "catalogue": catalogue}
+    written, counted = planner.fit(**words, **{name: "2Ki"}), planner.fit(**words, **{name: 2048})
+    assert written.to_dict() == counted.to_dict()
+    with pytest.raises(InvalidInput, match=f"^{name}: "):
+        planner.fit(**words, **{name: "many"})
+
+
+def test_a_frame_without_pandas_is_one_line_that_names_the_extra(catalogue, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    report = planner.fit(model="llama-3.1-8b", gpu="b200", catalogue=catalogue)
+    for make in (report.to_frame, report.answer.to_frame):
+        with pytest.raises(planner.PlannerError, match=r"pip install 'planner\[notebook\]'"):
+            make()

@@ -8,12 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from planner.cli.draw import draw_facts, draw_lines, draw_table
-from planner.economics import hourly_cost_usd
-from planner.memory.records import MemoryFit
-from planner.report.certainty import how_sure, provenance_line
+from planner.report.certainty import provenance_line
+from planner.report.facts import answer_facts
 from planner.report.fit import FitAnswer, FitReport
-from planner.report.measured import measured_notes, measured_sources, measured_table, price_text
-from planner.report.sentences import gpu_label, layout, requests_held
+from planner.report.measured import measured_notes, measured_sources, measured_table
+from planner.report.sentences import gpu_label
 from planner.report.table import GIB, Table
 from planner.report.tables import (
     assumptions_table,
@@ -76,7 +75,7 @@ def _draw_single(console: Console, answer: FitAnswer) -> None:
     draw_table(console, _with_signs(table))
     console.print(Text(provenance_line(answer), style="dim"))
     console.print()
-    draw_facts(console, _facts(answer))
+    draw_facts(console, answer_facts(answer))
     others = layouts_table(answer)
     if others is not None:
         console.print()
@@ -102,7 +101,7 @@ def _draw_comparison(console: Console, answers: Sequence[FitAnswer]) -> None:
     for answer in answers:
         console.print()
         console.print(Text(gpu_label(answer.gpu), style="bold"))
-        draw_facts(console, _facts(answer))
+        draw_facts(console, answer_facts(answer))
 
 
 def _print_verdict(console: Console, answer: FitAnswer) -> None:
@@ -117,42 +116,6 @@ def _labelled(report: FitReport, answer: FitAnswer) -> Iterable[str]:
     shared = set.intersection(*(set(each.warnings) for each in report))
     for warning in answer.warnings:
         yield warning if warning in shared else f"{gpu_label(answer.gpu)}: {warning}"
-
-
-def _facts(answer: FitAnswer) -> list[tuple[str, str]]:
-    memory, small = answer.memory, answer.one_node
-    facts = [("weights", answer.weight_format), _limit(memory)]
-    facts += [("or by" if number else "lifted by", remedy) for number, remedy in enumerate(memory.remedies)]
-    facts.append(("how sure", how_sure(answer)))
-    if memory.max_context:
-        facts.append(("longest request", f"{memory.max_context:,} tokens, alone"))
-    if small is not None and small.deployment != memory.deployment:
-        facts.append(("one node", _in_short(answer, small)))
-    if answer.smallest is not None and answer.smallest.deployment != memory.deployment:
-        facts.append(("smallest", _in_short(answer, answer.smallest)))
-    if memory.safe_max_num_seqs is not None:
-        facts.append(("max_num_seqs", f"at most {memory.safe_max_num_seqs:,}, or the engine does not start"))
-    if answer.price is not None:
-        usd = answer.price.usd_per_gpu_hour
-        hourly = hourly_cost_usd(gpus=answer.gpus, usd_per_gpu_hour=usd)
-        gpus = "1 GPU" if answer.gpus == 1 else f"{answer.gpus} GPUs"
-        facts.append(("price", f"{gpus} x {usd:,.2f} = {hourly:,.2f} USD/h ({price_text(answer.price)})"))
-    if answer.no_price is not None:
-        facts.append(("price", f"none: {answer.no_price}"))
-    return facts
-
-
-def _limit(memory: MemoryFit) -> tuple[str, str]:
-    """Return what ends first: of a deployment that fits easily, only once the load grows."""
-    if memory.verdict == "fits":
-        return ("first limit", f"when the load grows: {memory.binding_limit}")
-    return ("limited by", memory.binding_limit)
-
-
-def _in_short(answer: FitAnswer, memory: MemoryFit) -> str:
-    holding = f", {memory.kv_tokens:,} tokens, {requests_held(memory)}" if memory.fits else ""
-    gpus = f"{memory.deployment.gpus} x {gpu_label(answer.gpu)} ({layout(memory.deployment)})"
-    return f"{gpus}: {memory.verdict}{holding}"
 
 
 def _draw_measured(console: Console, answers: Sequence[FitAnswer]) -> None:

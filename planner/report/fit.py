@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from planner.economics import PricePerHour
 from planner.memory.records import MemoryFit
+from planner.report.facts import fit_text
 from planner.report.records import SCHEMA, fit_record, flat_record
 from planner.report.sentences import verdict_sentence
-from planner.report.table import records_to_csv
+from planner.report.table import frame_of, records_to_csv
 from planner.report.tables import memory_table, side_by_side
 
 if TYPE_CHECKING:
@@ -117,6 +118,18 @@ class FitAnswer:
         """Return the nodes that a deployment takes."""
         return math.ceil(memory.deployment.gpus / self.node_gpus)
 
+    def __repr__(self) -> str:
+        """Return the verdict in words; `to_text` and `to_dict` have the rest."""
+        return f"<FitAnswer: {self.sentence}>"
+
+    def __str__(self) -> str:
+        """Return the verdict in words."""
+        return self.sentence
+
+    def to_text(self) -> str:
+        """Return what the command line prints, as plain text."""
+        return fit_text((self,))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as one JSON-ready object of schema `planner.fit/1`."""
         return fit_record(self)
@@ -171,6 +184,18 @@ class FitReport:
         """Return the only answer, or the first of several."""
         return self.answers[0]
 
+    def __repr__(self) -> str:
+        """Return the verdicts in words; `to_text` and `to_dict` have the rest."""
+        return f"<FitReport: {' '.join(answer.sentence for answer in self.answers)}>"
+
+    def __str__(self) -> str:
+        """Return the verdicts in words, one line for each accelerator."""
+        return "\n".join(answer.sentence for answer in self.answers)
+
+    def to_text(self) -> str:
+        """Return what the command line prints, as plain text."""
+        return fit_text(self.answers)
+
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""
         if len(self.answers) == 1:
@@ -189,9 +214,7 @@ class FitReport:
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame with one row for each accelerator."""
-        import pandas
-
-        return pandas.DataFrame(self.to_records())
+        return frame_of(self.to_records())
 
     def _repr_html_(self) -> str:
         if len(self.answers) == 1:

@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from planner.errors import Unsupported
+
 if TYPE_CHECKING:
     import pandas
+
+NOTEBOOK_EXTRA = "pip install 'planner[notebook]'"
 
 GIB = 2.0**30
 """Bytes of one GiB."""
@@ -82,9 +86,25 @@ class Table:
 
     def to_frame(self) -> pandas.DataFrame:
         """Return the rows as a pandas frame."""
-        import pandas
+        return frame_of(self.to_records())
 
-        return pandas.DataFrame(self.to_records())
+    def to_text(self) -> str:
+        """Return the table as plain text, as wide as it is."""
+        heads = [column.heading.split("\n") for column in self.columns]
+        tall = max(len(lines) for lines in heads)
+        top = [[""] * (tall - len(lines)) + lines for lines in heads]
+        rows = [*map(list, zip(*top, strict=True)), *self.cells()]
+        widths = [max(len(row[number]) for row in rows) for number in range(len(self.columns))]
+        lines = [self._text_line(row, widths) for row in rows]
+        lines.insert(tall, "-" * max(len(line) for line in lines))
+        return "\n".join([self.title, *lines] if self.title else lines) + "\n"
+
+    def _text_line(self, cells: list[str], widths: list[int]) -> str:
+        padded = (
+            cell.rjust(width) if column.right else cell.ljust(width)
+            for column, cell, width in zip(self.columns, cells, widths, strict=True)
+        )
+        return "  ".join(padded).rstrip()
 
     def to_html(self) -> str:
         """Return the table as HTML, every text escaped."""
@@ -105,6 +125,30 @@ class Table:
 
     def _repr_html_(self) -> str:
         return self.to_html()
+
+
+def frame_of(records: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Return records as a pandas frame.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+        Values by key.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    Unsupported
+        Where pandas is not installed; it names the extra that brings it.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise Unsupported(f"to_frame needs pandas, which is not installed: {NOTEBOOK_EXTRA}") from None
+    return pandas.DataFrame(records)
 
 
 def records_to_csv(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
