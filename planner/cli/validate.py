@@ -63,8 +63,9 @@ def _check_target(out: str, file: str) -> None:
 
 
 def _draw(console: Console, result: AnyValidation) -> None:
-    from planner.cli.draw import draw_facts, draw_table
+    from planner.cli.draw import draw_facts, draw_lines, draw_table
     from planner.report.validation import errors_table, headlines_table, shown_groups, verdict_facts
+    from planner.report.validation_rows import misses_table, skipped_lines
 
     console.print(f"{result.predicted} of {result.rows} rows predicted", style="bold", markup=False)
     draw_facts(console, verdict_facts(result))
@@ -73,3 +74,10 @@ def _draw(console: Console, result: AnyValidation) -> None:
     for group in shown_groups(result):
         console.print()
         draw_table(console, headlines_table(result, group))
+    misses = misses_table(result)
+    if misses.rows:
+        console.print()
+        draw_table(console, misses)
+    if result.skipped_rows:
+        console.print()
+        draw_lines(console, "Rows that were not predicted", skipped_lines(result))

@@ -64,6 +64,11 @@ def _headlines_of(result: AnyValidation) -> tuple[tuple[str, str, Column], ...]:
     return SERVING_HEADLINES if isinstance(result, ServingValidation) else HEADLINES
 
 
+def headline_quantities(result: AnyValidation) -> frozenset[str]:
+    """Return the quantities that say most."""
+    return frozenset(quantity for quantity, _, _ in _headlines_of(result))
+
+
 def errors_table(result: AnyValidation) -> Table:
     """Return the errors of each quantity over all rows.
 

@@ -77,3 +77,31 @@ def test_a_pipe_or_device_is_not_replaced_by_predictions(planner, logs, tmp_path
     assert (ran.code, ran.out) == (2, "")
     assert "it is no file; name a new one" in ran.err
     assert pipe.is_fifo()
+
+
+LOGS_WITH_FAULTS = """engine,model,gpu,tp,weights_gib
+vllm,meta-llama/Llama-3.1-8B-Instruct,H100 SXM,1,14.99
+vllm,meta-llama/Llama-3.1-8B-Instruct,H100 SXM,1,29.0
+vllm,meta-llama/Llama-3.1-8B-Instruct,H100 SXM,1,many
+vllm,no-such-model-at-all,H100 SXM,1,14.99
+"""
+
+
+def test_rows_are_named_with_their_lines(planner, tmp_path):
+    file = tmp_path / "l.csv"
+    file.write_text(LOGS_WITH_FAULTS, encoding="utf-8")
+    text = " ".join(planner("validate", str(file)).out.split())
+    joined = text.replace(" ", "")
+    assert f"{file}:4:unreadablevalue:weights_gibis'many'".replace(" ", "") in joined
+    assert f"{file}:5:" in joined
+    assert "'no-such-model-at-all'" in text
+    assert "Largest misses" in text
+    assert "3 Llama-3.1-8B-Instruct H100 SXM weights_gib 29 14." in text
+    assert "-48%" in text
+
+
+def test_a_file_without_a_column_of_attention_is_grouped_by_the_models_own(planner, tmp_path):
+    file = tmp_path / "l.csv"
+    file.write_text(LOGS_WITH_FAULTS, encoding="utf-8")
+    made = json.loads(planner("validate", str(file), "--json").out)
+    assert made["quantities"]["weights_gib"]["by"]["attention"].keys() == {"gqa"}
