@@ -117,10 +117,11 @@ def page(result: ValidationResult) -> str:
     stated = result.stated_and_predicted / result.stated
     parts = [
         [
-            f"The file has {result.rows} rows. Something could be compared in {result.predicted} of them;\n"
-            f"{len(result.skipped_rows)} are listed at the end with the reason. {result.stated} rows state model, "
-            f"accelerator and sizes:\n{result.stated_and_predicted} of these ({stated:.1%}) were predicted. Each "
-            "quantity is compared in the rows that log it."
+            f"The file has {result.rows} rows. Something could be compared in {result.predicted} of them;",
+            f"{len(result.skipped_rows)} are listed at the end with the reason. {result.stated} rows state "
+            "model, accelerator and sizes:",
+            f"{result.stated_and_predicted} of these ({stated:.1%}) were predicted. Each quantity is compared "
+            "in the rows that log it.",
         ],
         overall(result),
         verdicts(result),
