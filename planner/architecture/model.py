@@ -193,7 +193,12 @@ class Architecture:
 
     def layer_kinds(self) -> dict[Layer, int]:
         """Return each distinct layer with how often it occurs, in order of appearance."""
-        return dict(Counter(self.layers))
+        # A layer is a deep tree and slow to hash, so the same object is hashed once.
+        times = Counter(map(id, self.layers))
+        kinds: dict[Layer, int] = {}
+        for layer in {id(layer): layer for layer in self.layers}.values():
+            kinds[layer] = kinds.get(layer, 0) + times[id(layer)]
+        return kinds
 
     def counted_tensors(self) -> Iterator[tuple[Tensor, int]]:
         """Yield every tensor of the checkpoint with how many layers hold it."""

@@ -81,8 +81,8 @@ def judge(
         When the sizes contradict each other, or the model cannot be cut so.
     """
 
-    def usual(wanted: Sizes, *, that_fits: bool) -> MemoryFit:
-        return _first_layout(model, gpu, layouts(wanted, gpu, base), workload, catalogue, that_fits)
+    def usual(wanted: Sizes, *, that_fits: bool, advise: bool = True) -> MemoryFit:
+        return _first_layout(model, gpu, layouts(wanted, gpu, base), workload, catalogue, that_fits, advise)
 
     given = usual(sizes, that_fits=True) if sizes.given else None
     smallest = smallest_deployment(
@@ -96,7 +96,9 @@ def judge(
     if smallest.deployment.gpus == gpu.node_gpus:
         return Judgement(smallest, smallest, smallest)
     try:
-        return Judgement(smallest, usual(Sizes(gpus=gpu.node_gpus), that_fits=False), smallest)
+        # What would lift the limit of one node is of no use where the smallest deployment is the answer.
+        one_node = usual(Sizes(gpus=gpu.node_gpus), that_fits=False, advise=False)
+        return Judgement(smallest, one_node, smallest)
     except IllegalDeployment:
         return Judgement(smallest, None, smallest)
 
@@ -160,22 +162,33 @@ def _first_layout(
     workload: Workload,
     catalogue: Catalogue,
     that_fits: bool,
+    advise: bool,
 ) -> MemoryFit:
     """Return the first legal layout, or the first one that fits where there is one and it is asked for."""
-    first: MemoryFit | None = None
+
+    def fit(deployment: Deployment, *, advise: bool) -> MemoryFit:
+        return fit_memory(
+            model=model,
+            gpu=gpu,
+            deployment=deployment,
+            workload=workload,
+            catalogue=catalogue,
+            advise=advise,
+        )
+
+    chosen: Deployment | None = None
     refused: IllegalDeployment | None = None
     for deployment in candidates:
         try:
-            memory = fit_memory(
-                model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue
-            )
+            memory = fit(deployment, advise=False)
         except IllegalDeployment as error:
             refused = refused or error
             continue
         if memory.fits or not that_fits:
-            return memory
-        first = first or memory
-    if first is None:
+            chosen = deployment
+            break
+        chosen = chosen or deployment
+    if chosen is None:
         assert refused is not None
         raise refused
-    return first
+    return fit(chosen, advise=advise)
