@@ -101,7 +101,11 @@ def _less_load(setup: Setup, stage: StageMemory, pool: Pool, workload: Workload)
     elif 1 <= pool.max_concurrency < setup.concurrency:
         most = int(pool.max_concurrency)
         fewer = workload.model_copy(update={"concurrency": most})
-        yield Lever("concurrency", f"at most {most:,} requests at once", workload=fewer)
+        yield Lever(
+            "concurrency",
+            f"at most {most:,} {'request' if most == 1 else 'requests'} at once",
+            workload=fewer,
+        )
 
 
 def _options(setup: Setup) -> Iterator[Lever]:

@@ -97,7 +97,9 @@ def _limit(setup: Setup, stage: StageMemory, pool: Pool) -> str:
             f"KV pool: one request of {setup.context:,} tokens needs {format_bytes(pool.request_bytes)}, "
             f"{format_bytes(stage.available_bytes)} are left{where}"
         )
-    return f"KV pool: it holds {pool.max_concurrency:.1f} requests of {setup.request_tokens:,} tokens"
+    held = f"{pool.max_concurrency:,.1f}"
+    what = "request" if held == "1.0" else "requests"
+    return f"KV pool: it holds {held} {what} of {setup.request_tokens:,} tokens"
 
 
 def tightness_warning(verdict: Verdict) -> list[str]:

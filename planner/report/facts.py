@@ -12,6 +12,7 @@ from planner.report.certainty import how_sure, provenance_line
 from planner.report.measured import measured_notes, measured_sources, measured_table, price_text
 from planner.report.sentences import gpu_label, layout, requests_held
 from planner.report.tables import assumptions_table, layouts_table, memory_table, side_by_side, with_marks
+from planner.units import format_bytes
 
 if TYPE_CHECKING:
     from planner.report.fit import FitAnswer
@@ -35,6 +36,8 @@ def answer_facts(answer: FitAnswer) -> list[tuple[str, str]]:
     memory, small = answer.memory, answer.one_node
     facts = [("weights", answer.weight_format), _limit(memory)]
     facts += [("or by" if number else "lifted by", remedy) for number, remedy in enumerate(memory.remedies)]
+    if memory.verdict == "tight":
+        facts.append(("tight", _tight(memory)))
     facts.append(("how sure", how_sure(answer)))
     if memory.max_context:
         facts.append(("longest request", f"{memory.max_context:,} tokens, alone"))
@@ -42,7 +45,7 @@ def answer_facts(answer: FitAnswer) -> list[tuple[str, str]]:
         facts.append(("one node", _in_short(answer, small)))
     if answer.smallest is not None and answer.smallest.deployment != memory.deployment:
         facts.append(("smallest", _in_short(answer, answer.smallest)))
-    if memory.safe_max_num_seqs is not None:
+    if memory.safe_max_num_seqs:
         facts.append(("max_num_seqs", f"at most {memory.safe_max_num_seqs:,}, or the engine does not start"))
     if answer.price is not None:
         usd = answer.price.usd_per_gpu_hour
@@ -59,6 +62,17 @@ def _limit(memory: MemoryFit) -> tuple[str, str]:
     if memory.verdict == "fits":
         return ("first limit", f"when the load grows: {memory.binding_limit}")
     return ("limited by", memory.binding_limit)
+
+
+def _tight(memory: MemoryFit) -> str:
+    """Return what tight means for this deployment: a yes that may fail, or a no that is near."""
+    spread = format_bytes(memory.uncertainty_bytes)
+    if memory.fits:
+        return f"it fits (exit code 0), but with less to spare than the {spread} by which estimates are off"
+    return (
+        "it does not fit as set up (exit code 3), but would with other options, or lacks less than the "
+        f"{spread} by which estimates are off"
+    )
 
 
 def _in_short(answer: FitAnswer, memory: MemoryFit) -> str:

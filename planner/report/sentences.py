@@ -101,7 +101,9 @@ def requests_held(memory: MemoryFit) -> str:
     """Return how many requests of the asked length the pool holds, in words."""
     held = memory.max_concurrency
     number = f"{held:,.1f}" if held < 100 else f"{held:,.0f}"
-    return f"enough for {number} requests of {memory.request_tokens:,} tokens"
+    what = "request" if number == "1.0" else "requests"
+    tokens = "token" if memory.request_tokens == 1 else "tokens"
+    return f"enough for {number} {what} of {memory.request_tokens:,} {tokens}"
 
 
 def reason(memory: MemoryFit) -> str:

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from planner.report.facts import answer_facts
 from planner.report.measured import measured_table
-from planner.report.sentences import layout, reason
+from planner.report.sentences import layout, reason, requests_held
 from planner.report.tables import (
     assumption_text,
     assumptions_table,
@@ -198,3 +199,26 @@ def test_frames_have_one_row_for_each_accelerator():
     assert list(frame["gpus"]) == [8, 16]
     assert list(answer().to_frame()["kv_tokens"]) == [622_592]
     assert frame["usable_gib"].iloc[0] == 160.0 * GIB / GIB
+
+
+def test_tight_says_whether_it_is_a_yes_or_a_no():
+    tight = replace(answer(), memory=replace(memory(), verdict="tight"))
+    assert (
+        "it fits (exit code 0), but with less to spare than the 1.00 GiB"
+        in dict(answer_facts(tight))["tight"]
+    )
+    near = replace(tight, memory=replace(tight.memory, fits=False))
+    assert "does not fit as set up (exit code 3)" in dict(answer_facts(near))["tight"]
+    assert "tight" not in dict(answer_facts(answer()))
+
+
+def test_a_pool_that_is_empty_says_nothing_of_max_num_seqs():
+    none = replace(judged(weights_gib=190.0), memory=replace(memory(weights_gib=190.0), safe_max_num_seqs=0))
+    assert "max_num_seqs" not in dict(answer_facts(none))
+    some = replace(answer(), memory=replace(memory(), safe_max_num_seqs=5))
+    assert dict(answer_facts(some))["max_num_seqs"] == "at most 5, or the engine does not start"
+
+
+def test_one_request_is_said_in_the_singular():
+    one = replace(memory(), pool=replace(memory().pool, max_concurrency=1.02))
+    assert requests_held(one) == "enough for 1.0 request of 131,072 tokens"
