@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planner.catalogue import Catalogue, Gpu, Model, load_catalogue
-from planner.catalogue.imported import ModelChoice, model_from
-from planner.economics import PricePerHour, catalogue_price, given_price
-from planner.errors import InvalidInput, Unsupported, unknown_name
 from planner.planning.other_layouts import layout_cautions, other_layouts
+from planner.planning.question import Question, question
 from planner.planning.sizing import Judgement, Sizes, judge, layouts
 from planner.report.fit import FitAnswer, FitReport
 from planner.report.sentences import layout
 from planner.report.weight_format import weight_format
-from planner.scenario import Deployment, Workload
-from planner.units import parse_count
 
 if TYPE_CHECKING:
     from planner.measurement.validate_file import AnyValidation
     from planner.memory import MemoryFit
 
 __all__ = ["fit", "load_catalogue", "validate"]
-
-MOST_GPU_TYPES = 100
 
 
 def fit(
@@ -106,77 +101,59 @@ def fit(
     from planner.measurement.attention import attention_kind
     from planner.measurement.measured_output import Load, measured_outputs
 
-    book = _catalogue(catalogue)
-    chosen = model_from(model, book) if isinstance(model, str) else ModelChoice(model)
-    types = _gpu_records(gpu, book)
-    further = _further(options)
-    if pp is None and further.get("pipeline_layers") is not None:
-        pp = len(further["pipeline_layers"])
-    sizes = Sizes(gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp, dcp=dcp)
-    base = Deployment(
-        pp=sizes.pp or 1,
-        weight_dtype=weight_dtype if weight_dtype is not None else chosen.quantisation,
-        kv_dtype=kv_dtype,
-        engine=engine,
-        memory_fraction=memory_fraction,
-        max_num_batched_tokens=_count("max_num_batched_tokens", max_num_batched_tokens),
-        max_num_seqs=_count("max_num_seqs", max_num_seqs),
-        speculative_tokens=speculative_tokens,
-        text_only=text_only,
-        **further,
+    asked = question(
+        model=model,
+        gpu=gpu,
+        load={"context": context, "concurrency": concurrency, "isl": isl, "osl": osl},
+        options={
+            "gpus": gpus,
+            "tp": tp,
+            "pp": pp,
+            "ep": ep,
+            "dp": dp,
+            "dcp": dcp,
+            "weight_dtype": weight_dtype,
+            "kv_dtype": kv_dtype,
+            "engine": engine,
+            "memory_fraction": memory_fraction,
+            "max_num_batched_tokens": max_num_batched_tokens,
+            "max_num_seqs": max_num_seqs,
+            "speculative_tokens": speculative_tokens,
+            "text_only": text_only,
+            **options,
+        },
+        catalogue=_catalogue(catalogue),
+        price=price,
+        price_kind=price_kind,
     )
-    workload = Workload(
-        context=_count("context", context),
-        concurrency=_count("concurrency", concurrency),
-        isl=_count("isl", isl),
-        osl=_count("osl", osl),
-    )
-    prices, unpriced = _prices(types, price, price_kind, book)
+    book, base, workload = asked.catalogue, asked.base, asked.workload
     found = {
-        record.id: judge(
-            model=chosen.model, gpu=record, base=base, sizes=sizes, workload=workload, catalogue=book
+        card.id: judge(
+            model=asked.model, gpu=card, base=base, sizes=asked.sizes, workload=workload, catalogue=book
         )
-        for record in types
+        for card in asked.gpus
     }
     measured = measured_outputs(
-        model=chosen.model,
-        gpus={record.id: (record, found[record.id].memory.deployment.gpus) for record in types},
+        model=asked.model,
+        gpus={card.id: (card, found[card.id].memory.deployment.gpus) for card in asked.gpus},
         catalogue=book,
         load=Load(workload.isl, workload.osl, workload.concurrency, base.weight_dtype),
     )
-    weights = weight_format(
-        chosen.model, base.weight_dtype, None if weight_dtype or not chosen.quantisation else str(model)
-    )
-    kind = attention_kind(chosen.model)
+    kind = attention_kind(asked.model)
     others: tuple[MemoryFit, ...] = ()
-    if len(types) == 1:
+    if len(asked.gpus) == 1:
+        card = asked.gpus[0]
         others = other_layouts(
-            found[types[0].id].memory, model=chosen.model, gpu=types[0], workload=workload, catalogue=book
+            found[card.id].memory, model=asked.model, gpu=card, workload=workload, catalogue=book
         )
     answers = [
-        FitAnswer(
-            model=chosen.model.id,
-            model_name=chosen.model.name,
-            config_status=chosen.model.config_status,
-            gpu=record.id,
-            gpu_name=record.name,
-            node_gpus=record.node_gpus,
-            sized=sizes.given,
-            memory=found[record.id].memory,
-            one_node=found[record.id].one_node,
-            smallest=found[record.id].smallest,
-            catalogue_digest=book.digest,
-            usable_known=record.usable.confidence,
-            weight_format=weights.text,
-            variant=weights.variant,
-            price=prices.get(record.id),
-            no_price=unpriced.get(record.id),
-            measured=measured.get(record.id),
+        replace(
+            _fit_answer(asked, card, found[card.id]),
+            measured=measured.get(card.id),
             accuracy=memory_accuracy(base.engine.partition("==")[0].strip(), kind),
             others=others,
-            notes=(*_notes(chosen.model), *_layout_notes(found[record.id], record, sizes)),
         )
-        for record in types
+        for card in asked.gpus
     ]
     return FitReport(tuple(answers))
 
@@ -211,64 +188,32 @@ def _catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
     return given if isinstance(given, Catalogue) else load_catalogue(given)
 
 
-def _count(name: str, value: int | str | None) -> int | None:
-    """Return a count that may be written as on the command line."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return parse_count(value)
-    except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from None
-
-
-def _gpu_records(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> list[Gpu]:
-    if not isinstance(gpu, str | Gpu | Iterable):
-        raise InvalidInput(f"gpu: {gpu!r} is neither a name nor a record, nor several of them")
-    named: list[str | Gpu] = [gpu] if isinstance(gpu, str | Gpu) else list(gpu)
-    records: dict[str, Gpu] = {}
-    for item in named:
-        for one in [part.strip() for part in item.split(",")] if isinstance(item, str) else [item]:
-            if one == "":
-                raise InvalidInput("gpu: an empty name; write it like mi355x or mi355x,b200,b300")
-            record = catalogue.gpu(one) if isinstance(one, str) else one
-            records[record.id] = record
-    if not 0 < len(records) <= MOST_GPU_TYPES:
-        raise InvalidInput(f"gpu: {len(records)} types named; 1 to {MOST_GPU_TYPES} are possible")
-    return list(records.values())
-
-
-def _further(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    unknown = [name for name in options if name not in Deployment.model_fields]
-    if unknown:
-        raise unknown_name("argument", unknown[0], Deployment.model_fields)
-    return options
-
-
-def _prices(
-    types: list[Gpu], price: float | Mapping[str, float] | None, kind: str | None, catalogue: Catalogue
-) -> tuple[dict[str, PricePerHour], dict[str, str]]:
-    """Return a price for each accelerator that has one, given ones first, and why others have none."""
-    if isinstance(price, Mapping):
-        given = {catalogue.gpu(name).id: given_price(usd) for name, usd in price.items()}
-        others = sorted(set(given) - {record.id for record in types})
-        if others:
-            raise InvalidInput(f"price: {', '.join(others)} is priced, but not among the GPUs asked about")
-    elif price is not None:
-        given = {record.id: given_price(price) for record in types}
-    else:
-        given = {}
-    if kind is None:
-        return given, {}
-    catalogue.prices(kind=kind)  # refuses a kind that does not exist
-    missing: dict[str, str] = {}
-    for record in types:
-        if record.id in given:
-            continue
-        try:
-            given[record.id] = catalogue_price(gpu=record.id, kind=kind, quotes=catalogue.prices(record.id))
-        except Unsupported as error:
-            missing[record.id] = str(error)
-    return given, missing
+def _fit_answer(asked: Question, gpu: Gpu, judged: Judgement) -> FitAnswer:
+    """Return the memory answer for one accelerator, without what was measured."""
+    weights = weight_format(
+        asked.model,
+        asked.base.weight_dtype,
+        None if asked.dtype_given or not asked.chosen.quantisation else asked.name,
+    )
+    return FitAnswer(
+        model=asked.model.id,
+        model_name=asked.model.name,
+        config_status=asked.model.config_status,
+        gpu=gpu.id,
+        gpu_name=gpu.name,
+        node_gpus=gpu.node_gpus,
+        sized=asked.sizes.given,
+        memory=judged.memory,
+        one_node=judged.one_node,
+        smallest=judged.smallest,
+        catalogue_digest=asked.catalogue.digest,
+        usable_known=gpu.usable.confidence,
+        weight_format=weights.text,
+        variant=weights.variant,
+        price=asked.prices.get(gpu.id),
+        no_price=asked.unpriced.get(gpu.id),
+        notes=(*_notes(asked.model), *_layout_notes(judged, gpu, asked.sizes)),
+    )
 
 
 def _notes(model: Model) -> tuple[str, ...]:

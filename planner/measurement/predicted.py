@@ -1,0 +1,277 @@
+"""A question about throughput, answered for one accelerator: memory, what was measured, and the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.catalogue import Gpu
+from planner.errors import InvalidInput, Overload
+from planner.measurement.operating_point import (
+    AUTO_RATE,
+    MEASURED_RATE,
+    QUANTITIES,
+    Asked,
+    MeasuredPoint,
+    chosen_figures,
+    measured_at,
+    nothing_measured,
+)
+from planner.memory import MemoryFit
+from planner.performance.intervals import Estimate
+from planner.performance.predict import Prediction, predict_deployment
+from planner.planning.question import Question
+from planner.planning.sizing import Judgement, judge
+from planner.scenario import Deployment, Workload
+
+BY_RATE = "measured runs are looked up by the requests at once, not by their rate; state a concurrency"
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """GPUs that only prefill, and GPUs that decode."""
+
+    prefill_gpus: int
+    decode_gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """What is known of drafts beside how many tokens are drafted.
+
+    Parameters
+    ----------
+    draft : str or None
+        Kind of draft (``mtp``, ``eagle3``, ``dspark``).
+    tokens_per_step : float or None
+        Tokens that a step yields, where the user knows it.
+    """
+
+    draft: str | None = None
+    tokens_per_step: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """The answer for one accelerator.
+
+    Parameters
+    ----------
+    judgement : Judgement
+        The memory of the deployment that the answer is about.
+    prediction : Prediction or None
+        What the time model says; None where it does not fit, or cannot carry the load.
+    measured : MeasuredPoint or None
+        What was measured at the operating point.
+    figures : dict of str to Estimate
+        The figures to answer with; of each the provenance says where it comes from.
+    throughput : str
+        What the user wants them from.
+    overload : str
+        Why the load cannot be carried; empty where it can.
+    unmeasured : str
+        That nothing was measured, where only that may answer.
+    pools : Pools or None
+        Where prefill has GPUs of its own.
+    notes : tuple of str
+        What was chosen that nobody gave.
+    """
+
+    judgement: Judgement
+    prediction: Prediction | None
+    measured: MeasuredPoint | None
+    figures: dict[str, Estimate]
+    throughput: str = AUTO_RATE
+    overload: str = ""
+    unmeasured: str = ""
+    pools: Pools | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def memory(self) -> MemoryFit:
+        """Return the memory of one copy."""
+        return self.judgement.memory
+
+
+def predicted(
+    asked: Question,
+    gpu: Gpu,
+    *,
+    throughput: str = AUTO_RATE,
+    speculation: Speculation | None = None,
+    pools: Pools | None = None,
+    network_bytes_per_s: float | None = None,
+) -> Predicted:
+    """Answer a question about throughput for one accelerator.
+
+    Parameters
+    ----------
+    asked : Question
+        With input and output tokens, and a concurrency or a request rate.
+    gpu : Gpu
+        One of its accelerators.
+    throughput : str
+        ``measured``, ``simulated`` or ``auto``, which prefers what was measured.
+    speculation : Speculation, optional
+        Where `speculative_tokens` of the deployment is above 0.
+    pools : Pools, optional
+        Prefill and decode on GPUs of their own; each copy has the same layout.
+    network_bytes_per_s : float, optional
+        One-way line rate between nodes for each GPU [bytes/s].
+
+    Returns
+    -------
+    Predicted
+
+    Raises
+    ------
+    PlannerError
+        For what cannot run, and for lengths that are missing or contradict one another.
+    """
+    load, notes = _load(asked.workload)
+    judgement, more = judged(asked, gpu, load, sized_for_load=pools is None)
+    notes += more
+    memory = judgement.memory
+    if not memory.fits:
+        return Predicted(judgement, None, None, {}, throughput, pools=pools, notes=notes)
+    deployment = deployment_of(asked.base, memory)
+    copies, prefill_copies = _copies(deployment, pools)
+    notes += _most_at_once(asked, memory, load, copies)
+    known = speculation or Speculation()
+    try:
+        prediction = predict_deployment(
+            model=asked.model,
+            gpu=gpu,
+            deployment=deployment,
+            workload=load,
+            catalogue=asked.catalogue,
+            copies=copies,
+            prefill_deployment=deployment if pools else None,
+            prefill_copies=prefill_copies,
+            network_bytes_per_s=network_bytes_per_s,
+            draft=known.draft,
+            tokens_per_step=known.tokens_per_step,
+        )
+    except Overload as error:
+        return Predicted(judgement, None, None, {}, throughput, overload=str(error), pools=pools, notes=notes)
+    point = Asked(
+        model=asked.model.id,
+        gpu=gpu.id,
+        engine=prediction.engine,
+        deployment=deployment,
+        gpus=prediction.gpus,
+        isl=prediction.isl,
+        osl=prediction.osl,
+        concurrency=prediction.concurrency,
+        prefix_hit=load.prefix_hit,
+        disaggregated=pools is not None,
+        layout_given=asked.sizes.model_copy(update={"gpus": None}).given,
+    )
+    # An open loop is another load than a closed one with as many requests on average.
+    measured = measured_at(point, asked.catalogue) if load.concurrency else None
+    unmeasured = ""
+    if throughput == MEASURED_RATE and measured is None:
+        unmeasured = BY_RATE if load.request_rate else nothing_measured(point, asked.catalogue)
+    simulated = {name: getattr(prediction, name) for name in QUANTITIES}
+    return Predicted(
+        judgement,
+        prediction,
+        measured,
+        {} if unmeasured else chosen_figures(simulated, measured, throughput),
+        throughput,
+        unmeasured=unmeasured,
+        pools=pools,
+        notes=notes,
+    )
+
+
+def _load(workload: Workload) -> tuple[Workload, tuple[str, ...]]:
+    """Return the load, one request at a time where none was given, and what is to be said of it."""
+    if workload.isl is None or workload.osl is None:
+        missing = "isl and osl" if workload.isl is workload.osl else "isl" if workload.isl is None else "osl"
+        raise InvalidInput(
+            f"{missing}: give input and output tokens of a request, such as --isl 1024 --osl 400"
+        )
+    if workload.concurrency is not None and workload.request_rate is not None:
+        raise InvalidInput("concurrency and rate exclude each other: one follows from the other")
+    if workload.concurrency is None and workload.request_rate is None:
+        said = "no load was given, so one request at a time is assumed; --concurrency or --rate state one"
+        return workload.model_copy(update={"concurrency": 1}), (said,)
+    return workload, ()
+
+
+def judged(
+    asked: Question, gpu: Gpu, load: Workload, *, sized_for_load: bool = True
+) -> tuple[Judgement, tuple[str, ...]]:
+    """Return the memory of the deployment that is meant, and what was chosen.
+
+    Parameters
+    ----------
+    asked : Question
+        The question.
+    gpu : Gpu
+        The accelerator.
+    load : Workload
+        The load.
+    sized_for_load : bool
+        Whether the deployment is to hold all requests at once where no sizes were given.
+
+    Returns
+    -------
+    tuple of Judgement and tuple of str
+        Sizes that were given need to hold one request: more of them wait for a place. Without sizes it is the
+        smallest deployment that holds the load, or else the smallest that holds one request.
+    """
+    lengths = Workload(context=load.context, isl=load.isl, osl=load.osl)
+
+    def found(workload: Workload) -> Judgement:
+        return judge(
+            model=asked.model,
+            gpu=gpu,
+            base=asked.base,
+            sizes=asked.sizes,
+            workload=workload,
+            catalogue=asked.catalogue,
+        )
+
+    if asked.sizes.given:
+        return found(lengths), ()
+    most = load.concurrency if sized_for_load else None
+    if most is not None and asked.base.max_num_seqs is None:
+        best = found(lengths.model_copy(update={"concurrency": most}))
+        if best.memory.fits:
+            held = "one request" if most == 1 else f"{most:,} requests at once"
+            return best, (f"no sizes were given: the smallest deployment that holds {held} is taken",)
+    return found(lengths), ("no sizes were given: the smallest deployment that holds a request is taken",)
+
+
+def deployment_of(base: Deployment, memory: MemoryFit) -> Deployment:
+    """Return the deployment as asked, with the sizes that were judged."""
+    sizes = {name: getattr(memory.deployment, name) for name in ("tp", "pp", "ep", "dp", "dcp")}
+    return base.model_copy(update=sizes)
+
+
+def _copies(deployment: Deployment, pools: Pools | None) -> tuple[int, int]:
+    """Return how many copies decode and how many only prefill."""
+    if pools is None:
+        return 1, 1
+    each = deployment.gpus
+    for name, gpus in (("prefill", pools.prefill_gpus), ("decode", pools.decode_gpus)):
+        if gpus % each:
+            nearest = max(each, round(gpus / each) * each)
+            raise InvalidInput(
+                f"disaggregated: {gpus} GPUs for {name} are no whole copies of {each} GPUs "
+                f"(tp x pp x dp); the nearest is {nearest}"
+            )
+    return pools.decode_gpus // each, pools.prefill_gpus // each
+
+
+def _most_at_once(asked: Question, memory: MemoryFit, load: Workload, copies: int) -> tuple[str, ...]:
+    """Return that the engine runs fewer at once than are asked for, where it does by default."""
+    each, wanted = memory.deployment.max_num_seqs, load.concurrency
+    if each is None or wanted is None or wanted <= each * memory.deployment.dp * copies:
+        return ()
+    by = "as set up" if asked.base.max_num_seqs else "by default"
+    return (
+        f"the engine runs {each * memory.deployment.dp * copies:,} requests at once {by}; "
+        f"the {wanted:,} asked for need --max-num-seqs",
+    )

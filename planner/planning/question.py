@@ -1,0 +1,216 @@
+"""What a user asks of a model on accelerators, from names and options to records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.catalogue import Catalogue, Gpu, Model
+from planner.catalogue.imported import ModelChoice, model_from
+from planner.economics import PricePerHour, catalogue_price, given_price
+from planner.errors import InvalidInput, Unsupported, unknown_name
+from planner.planning.sizing import Sizes
+from planner.scenario import Deployment, Workload
+from planner.units import parse_count
+
+MOST_GPU_TYPES = 100
+
+COUNTS = ("context", "concurrency", "isl", "osl", "max_num_batched_tokens", "max_num_seqs")
+"""What may be written as on the command line: "128k" or "128Ki"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A model, accelerators, everything but the sizes of a deployment, and a load.
+
+    Parameters
+    ----------
+    name : str
+        What the user called the model.
+    chosen : ModelChoice
+        The model.
+    gpus : tuple of Gpu
+        The accelerators, each to be asked about alone.
+    base : Deployment
+        Dtypes, engine and its options.
+    dtype_given : bool
+        Whether the user named the format of the weights.
+    sizes : Sizes
+        Parallel sizes, where they were given.
+    workload : Workload
+        The load.
+    prices : dict of str to PricePerHour
+        By accelerator.
+    unpriced : dict of str to str
+        Why others have no price.
+    catalogue : Catalogue
+        Where all of it is looked up.
+    """
+
+    name: str
+    chosen: ModelChoice
+    gpus: tuple[Gpu, ...]
+    base: Deployment
+    dtype_given: bool
+    sizes: Sizes
+    workload: Workload
+    prices: dict[str, PricePerHour]
+    unpriced: dict[str, str]
+    catalogue: Catalogue
+
+    @property
+    def model(self) -> Model:
+        """Return the model."""
+        return self.chosen.model
+
+
+def question(
+    *,
+    model: str | Model,
+    gpu: str | Gpu | Iterable[str | Gpu],
+    load: Mapping[str, Any],
+    options: Mapping[str, Any],
+    catalogue: Catalogue,
+    price: float | Mapping[str, float] | None = None,
+    price_kind: str | None = None,
+) -> Question:
+    """Return what is asked, every name looked up.
+
+    Parameters
+    ----------
+    model : str or Model
+        Id or alias of the catalogue, path of a `config.json` or its directory, a hub id, or a record.
+    gpu : str, Gpu, or several
+        Ids or aliases (several with commas or as a list), or records.
+    load : mapping
+        Fields of `Workload`.
+    options : mapping
+        Fields of `Sizes` and of `Deployment`; None is what was not given.
+    catalogue : Catalogue
+        Where names are looked up.
+    price, price_kind
+        As `prices_of` takes them.
+
+    Returns
+    -------
+    Question
+
+    Raises
+    ------
+    PlannerError
+        For unknown names and impossible values.
+    """
+    chosen = model_from(model, catalogue) if isinstance(model, str) else ModelChoice(model)
+    cards = gpu_records(gpu, catalogue)
+    further = {name: _count(name, value) for name, value in options.items() if value is not None}
+    sizes = Sizes(**{name: further.pop(name) for name in Sizes.model_fields if name in further})
+    check_fields(options)
+    if sizes.pp is None and "pipeline_layers" in further:
+        sizes = sizes.model_copy(update={"pp": len(further["pipeline_layers"])})
+    dtype_given = "weight_dtype" in further
+    fields = {"weight_dtype": chosen.quantisation, "pp": sizes.pp or 1, **further}
+    workload = Workload(**{name: _count(name, value) for name, value in load.items() if value is not None})
+    prices, unpriced = prices_of(cards, price, price_kind, catalogue)
+    return Question(
+        name=str(model) if isinstance(model, str) else model.id,
+        chosen=chosen,
+        gpus=tuple(cards),
+        base=Deployment(**fields),
+        dtype_given=dtype_given,
+        sizes=sizes,
+        workload=workload,
+        prices=prices,
+        unpriced=unpriced,
+        catalogue=catalogue,
+    )
+
+
+def _count(name: str, value: Any) -> Any:
+    if name not in COUNTS or not isinstance(value, str):
+        return value
+    try:
+        return parse_count(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
+
+
+def gpu_records(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> list[Gpu]:
+    """Return the accelerators that were named, each once.
+
+    Parameters
+    ----------
+    gpu : str, Gpu, or several
+        Ids or aliases (several with commas or as a list), or records.
+    catalogue : Catalogue
+        Where names are looked up.
+
+    Returns
+    -------
+    list of Gpu
+    """
+    if not isinstance(gpu, str | Gpu | Iterable):
+        raise InvalidInput(f"gpu: {gpu!r} is neither a name nor a record, nor several of them")
+    named: list[str | Gpu] = [gpu] if isinstance(gpu, str | Gpu) else list(gpu)
+    records: dict[str, Gpu] = {}
+    for item in named:
+        for one in [part.strip() for part in item.split(",")] if isinstance(item, str) else [item]:
+            if one == "":
+                raise InvalidInput("gpu: an empty name; write it like mi355x or mi355x,b200,b300")
+            record = catalogue.gpu(one) if isinstance(one, str) else one
+            records[record.id] = record
+    if not 0 < len(records) <= MOST_GPU_TYPES:
+        raise InvalidInput(f"gpu: {len(records)} types named; 1 to {MOST_GPU_TYPES} are possible")
+    return list(records.values())
+
+
+def check_fields(options: Iterable[str]) -> None:
+    """Refuse an option that is no field of `Sizes` or `Deployment`, and name the nearest one."""
+    known = {**Sizes.model_fields, **Deployment.model_fields}
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise unknown_name("argument", unknown[0], known)
+
+
+def prices_of(
+    types: list[Gpu], price: float | Mapping[str, float] | None, kind: str | None, catalogue: Catalogue
+) -> tuple[dict[str, PricePerHour], dict[str, str]]:
+    """Return a price for each accelerator that has one, given ones first, and why others have none.
+
+    Parameters
+    ----------
+    types : list of Gpu
+        The accelerators.
+    price : float or mapping, optional
+        Price of one GPU [USD/h], for all types or by id or alias.
+    kind : str, optional
+        Take prices of this kind from the catalogue where none is given.
+    catalogue : Catalogue
+        Where names and quotes are looked up.
+
+    Returns
+    -------
+    tuple of dict
+        Prices, and reasons, by accelerator.
+    """
+    if isinstance(price, Mapping):
+        given = {catalogue.gpu(name).id: given_price(usd) for name, usd in price.items()}
+        others = sorted(set(given) - {record.id for record in types})
+        if others:
+            raise InvalidInput(f"price: {', '.join(others)} is priced, but not among the GPUs asked about")
+    elif price is not None:
+        given = {record.id: given_price(price) for record in types}
+    else:
+        given = {}
+    if kind is None:
+        return given, {}
+    catalogue.prices(kind=kind)  # refuses a kind that does not exist
+    missing: dict[str, str] = {}
+    for record in types:
+        if record.id in given:
+            continue
+        try:
+            given[record.id] = catalogue_price(gpu=record.id, kind=kind, quotes=catalogue.prices(record.id))
+        except Unsupported as error:
+            missing[record.id] = str(error)
+    return given, missing

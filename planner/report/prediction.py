@@ -1,0 +1,229 @@
+"""The answer to "how fast, at what cost": one accelerator type or several, as records, tables and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planner.economics import PricePerHour
+from planner.economics.tokens import tokens_per_usd, usd_per_million_tokens
+from planner.errors import InvalidInput
+from planner.performance.intervals import Estimate
+from planner.report.fit import FitAnswer
+from planner.report.prediction_records import SCHEMA, flat_record, prediction_record
+from planner.report.prediction_tables import figures_table, side_by_side
+from planner.report.prediction_text import sentence
+from planner.report.table import records_to_csv
+
+if TYPE_CHECKING:
+    import pandas
+
+    from planner.measurement.predicted import Predicted
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PredictAnswer:
+    """What one accelerator type yields under a load, and what that costs.
+
+    Parameters
+    ----------
+    fit : FitAnswer
+        The memory of one copy, with names and the price.
+    predicted : Predicted
+        What was measured and what the model says.
+    load : Load
+        The load that was asked for.
+    """
+
+    fit: FitAnswer
+    predicted: Predicted
+    load: Load
+
+    @property
+    def gpu(self) -> str:
+        """Return the id of the accelerator."""
+        return self.fit.gpu
+
+    @property
+    def gpus(self) -> int:
+        """Return the GPUs of all copies and pools."""
+        pools = self.predicted.pools
+        return pools.prefill_gpus + pools.decode_gpus if pools else self.fit.gpus
+
+    @property
+    def nodes(self) -> int:
+        """Return the nodes that they take at least."""
+        return -(-self.gpus // self.fit.node_gpus)
+
+    @property
+    def price(self) -> PricePerHour | None:
+        """Return the price of one GPU."""
+        return self.fit.price
+
+    @property
+    def answered(self) -> bool:
+        """Return whether there are figures."""
+        return bool(self.predicted.figures)
+
+    @property
+    def figures(self) -> dict[str, Estimate]:
+        """Return the figures by name, each with its interval and where it comes from."""
+        return self.predicted.figures
+
+    @property
+    def usd_per_million_output_tokens(self) -> Estimate | None:
+        """Return what a million output tokens cost; None without a price or a rate."""
+        return self._money(usd_per_million_tokens, falls=True)
+
+    @property
+    def tokens_per_dollar(self) -> Estimate | None:
+        """Return the output tokens that a dollar buys; None without a price or a rate."""
+        return self._money(tokens_per_usd, falls=False)
+
+    def _money(self, function: Any, *, falls: bool) -> Estimate | None:
+        rate = self.figures.get("output_tps_total")
+        if self.price is None or rate is None:
+            return None
+        usd = self.price.usd_per_gpu_hour
+        value, low, high = (
+            function(output_tokens_per_s=each, gpus=self.gpus, usd_per_gpu_hour=usd)
+            for each in (rate.value, rate.low, rate.high)
+        )
+        low, high = (high, low) if falls else (low, high)
+        return Estimate(value, low, high, rate.provenance)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return everything the user should know, each once."""
+        prediction = self.predicted.prediction
+        said = (*self.predicted.notes, *self.fit.warnings, *(prediction.warnings if prediction else ()))
+        return tuple(dict.fromkeys(said))
+
+    @property
+    def sentence(self) -> str:
+        """Return the answer in one sentence, with its figures."""
+        return sentence(self)
+
+    def __repr__(self) -> str:
+        """Return the answer in words; `to_dict` has the rest."""
+        return f"<PredictAnswer: {self.sentence}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as one JSON-ready object of schema `planner.predict/1`."""
+        return prediction_record(self)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the answer as a pandas frame of one row."""
+        return PredictReport((self,)).to_frame()
+
+    def _repr_html_(self) -> str:
+        import html
+
+        head = f"<p><strong>{html.escape(self.sentence)}</strong></p>"
+        return head + (figures_table(self).to_html() if self.answered else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The load that was asked for, as it was asked for.
+
+    Parameters
+    ----------
+    isl, osl : int
+        Input and output of a request [tokens].
+    concurrency : int or None
+        Requests at once.
+    request_rate_per_s : float or None
+        Requests that arrive in a second, instead of a concurrency.
+    prefix_hit : float
+        Share of the input that a prefix cache holds.
+    """
+
+    isl: int
+    osl: int
+    concurrency: int | None
+    request_rate_per_s: float | None
+    prefix_hit: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PredictReport:
+    """The answers for one model on one or several accelerator types.
+
+    Parameters
+    ----------
+    answers : tuple of PredictAnswer
+        In the order in which the accelerators were named.
+    """
+
+    answers: tuple[PredictAnswer, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse an answer from measurements alone where there is none."""
+        unmeasured = [answer.predicted.unmeasured for answer in self.answers]
+        if all(unmeasured):
+            raise InvalidInput(unmeasured[0])
+
+    def __iter__(self) -> Iterator[PredictAnswer]:
+        """Iterate over the answers."""
+        return iter(self.answers)
+
+    def __len__(self) -> int:
+        """Return the number of accelerator types."""
+        return len(self.answers)
+
+    def __getitem__(self, key: int | str) -> PredictAnswer:
+        """Return an answer by position, or by the id of its accelerator."""
+        if isinstance(key, int):
+            return self.answers[key]
+        by_id = {answer.gpu: answer for answer in self.answers}
+        if key not in by_id:
+            raise KeyError(f"{key!r}; there are {', '.join(by_id)}")
+        return by_id[key]
+
+    @property
+    def answer(self) -> PredictAnswer:
+        """Return the only answer, or the first of several."""
+        return self.answers[0]
+
+    @property
+    def answered(self) -> bool:
+        """Return whether at least one of the accelerators has figures."""
+        return any(answer.answered for answer in self.answers)
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the model fits on at least one of the accelerators."""
+        return any(answer.fit.fits for answer in self.answers)
+
+    def __repr__(self) -> str:
+        """Return the answers in words."""
+        return f"<PredictReport: {' '.join(answer.sentence for answer in self.answers)}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one JSON-ready object: a single answer itself, several under `results`."""
+        if len(self.answers) == 1:
+            return self.answer.to_dict()
+        results = [answer.to_dict() for answer in self.answers]
+        return {"schema": SCHEMA, "model": self.answer.fit.model, "fits": self.fits, "results": results}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat record for each accelerator, units in the keys."""
+        return [flat_record(answer) for answer in self.answers]
+
+    def to_csv(self) -> str:
+        """Return one line for each accelerator under a header."""
+        records = self.to_records()
+        return records_to_csv(records, list(records[0]))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas frame with one row for each accelerator."""
+        import pandas
+
+        return pandas.DataFrame(self.to_records())
+
+    def _repr_html_(self) -> str:
+        if len(self.answers) == 1:
+            return self.answer._repr_html_()
+        return side_by_side(self.answers).to_html() + "".join(answer._repr_html_() for answer in self.answers)
