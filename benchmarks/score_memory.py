@@ -118,10 +118,10 @@ def page(result: ValidationResult) -> str:
     parts = [
         [
             f"The file has {result.rows} rows. Something could be compared in {result.predicted} of them;",
-            f"{len(result.skipped_rows)} are listed at the end with the reason. {result.stated} rows state "
-            "model, accelerator and sizes:",
-            f"{result.stated_and_predicted} of these ({stated:.1%}) were predicted. Each quantity is compared "
-            "in the rows that log it.",
+            f"{len(result.skipped_rows)} are listed at the end with the reason. "
+            f"{result.stated} rows state model, accelerator and sizes:",
+            f"{result.stated_and_predicted} of these ({stated:.1%}) were predicted. "
+            "Each quantity is compared in the rows that log it.",
         ],
         overall(result),
         verdicts(result),
