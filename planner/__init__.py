@@ -8,20 +8,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.api import fit, load_catalogue, validate
+    from planner.api import fit, load_catalogue, predict, validate
     from planner.errors import PlannerError
     from planner.report.fit import FitAnswer, FitReport
+    from planner.report.prediction import PredictAnswer, PredictReport
 
 _HOMES = {
     "FitAnswer": "planner.report.fit",
     "FitReport": "planner.report.fit",
     "PlannerError": "planner.errors",
+    "PredictAnswer": "planner.report.prediction",
+    "PredictReport": "planner.report.prediction",
     "fit": "planner.api",
     "load_catalogue": "planner.api",
+    "predict": "planner.api",
     "validate": "planner.api",
 }
 
-__all__ = ["FitAnswer", "FitReport", "PlannerError", "fit", "load_catalogue", "validate"]
+__all__ = [
+    "FitAnswer",
+    "FitReport",
+    "PlannerError",
+    "PredictAnswer",
+    "PredictReport",
+    "fit",
+    "load_catalogue",
+    "predict",
+    "validate",
+]
 
 
 def __getattr__(name: str) -> Any:

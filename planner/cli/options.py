@@ -131,7 +131,9 @@ def requests() -> Count:
     return Count(1, LARGEST_REQUESTS, "requests")
 
 
-def _stacked(*options: Callable[[F], F]) -> Callable[[F], F]:
+def stacked(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return one decorator for several options, shown in this order."""
+
     def decorate(function: F) -> F:
         for option in reversed(options):
             function = option(function)
@@ -164,7 +166,7 @@ gpu_option = click.option(
     "--gpu", required=True, metavar="GPU[,GPU...]", help="Accelerator by id or alias; several with commas."
 )
 
-sizes_options = _stacked(
+sizes_options = stacked(
     click.option(
         "--gpus",
         type=size(),
@@ -179,7 +181,7 @@ sizes_options = _stacked(
     click.option("--dcp", type=size(), metavar="N", help="Decode-context parallel size."),
 )
 
-engine_options = _stacked(
+engine_options = stacked(
     click.option(
         "--weight-dtype", metavar="DTYPE", help="Quantisation of the weights.  [default: as the checkpoint]"
     ),
@@ -199,7 +201,7 @@ engine_options = _stacked(
     ),
 )
 
-load_options = _stacked(
+load_options = stacked(
     click.option("--isl", type=tokens(), metavar="TOKENS", help="Input tokens of a request."),
     click.option("--osl", type=tokens(), metavar="TOKENS", help="Output tokens of a request."),
     click.option(
@@ -211,7 +213,7 @@ load_options = _stacked(
     click.option("--concurrency", type=requests(), metavar="N", help="Requests that must run at once."),
 )
 
-engine_limits_options = _stacked(
+engine_limits_options = stacked(
     click.option(
         "--memory-fraction", type=Fraction(), metavar="SHARE", help="The engine's memory fraction, 0 to 1."
     ),
@@ -250,4 +252,4 @@ csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 out_option = click.option(
     "--out", metavar="FILE", help="Write the answer to FILE, whole or not at all, instead of printing it."
 )
-output_options = _stacked(json_option, csv_option, out_option, catalogue_option)
+output_options = stacked(json_option, csv_option, out_option, catalogue_option)

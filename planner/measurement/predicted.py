@@ -51,6 +51,29 @@ class Speculation:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """The load that was asked for, as it was asked for.
+
+    Parameters
+    ----------
+    isl, osl : int
+        Input and output of a request [tokens].
+    concurrency : int or None
+        Requests at once.
+    request_rate_per_s : float or None
+        Requests that arrive in a second, instead of a concurrency.
+    prefix_hit : float
+        Share of the input that a prefix cache holds.
+    """
+
+    isl: int
+    osl: int
+    concurrency: int | None
+    request_rate_per_s: float | None
+    prefix_hit: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Predicted:
     """The answer for one accelerator.
 
@@ -127,7 +150,7 @@ def predicted(
     PlannerError
         For what cannot run, and for lengths that are missing or contradict one another.
     """
-    load, notes = _load(asked.workload)
+    load, notes = full_load(asked.workload)
     judgement, more = judged(asked, gpu, load, sized_for_load=pools is None)
     notes += more
     memory = judgement.memory
@@ -184,8 +207,31 @@ def predicted(
     )
 
 
-def _load(workload: Workload) -> tuple[Workload, tuple[str, ...]]:
-    """Return the load, one request at a time where none was given, and what is to be said of it."""
+def load_of(asked: Question) -> Load:
+    """Return the load of a question in short."""
+    load, _ = full_load(asked.workload)
+    assert load.isl is not None
+    assert load.osl is not None
+    return Load(load.isl, load.osl, load.concurrency, load.request_rate, load.prefix_hit)
+
+
+def full_load(workload: Workload) -> tuple[Workload, tuple[str, ...]]:
+    """Return the load, one request at a time where none was given, and what is to be said of it.
+
+    Parameters
+    ----------
+    workload : Workload
+        As the user gave it.
+
+    Returns
+    -------
+    tuple of Workload and tuple of str
+
+    Raises
+    ------
+    InvalidInput
+        When lengths are missing, or a concurrency and a rate contradict one another.
+    """
     if workload.isl is None or workload.osl is None:
         missing = "isl and osl" if workload.isl is workload.osl else "isl" if workload.isl is None else "osl"
         raise InvalidInput(

@@ -19,7 +19,7 @@ from planner.report.table import records_to_csv
 if TYPE_CHECKING:
     import pandas
 
-    from planner.measurement.predicted import Predicted
+    from planner.measurement.predicted import Load, Predicted
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -122,29 +122,6 @@ class PredictAnswer:
 
         head = f"<p><strong>{html.escape(self.sentence)}</strong></p>"
         return head + (figures_table(self).to_html() if self.answered else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The load that was asked for, as it was asked for.
-
-    Parameters
-    ----------
-    isl, osl : int
-        Input and output of a request [tokens].
-    concurrency : int or None
-        Requests at once.
-    request_rate_per_s : float or None
-        Requests that arrive in a second, instead of a concurrency.
-    prefix_hit : float
-        Share of the input that a prefix cache holds.
-    """
-
-    isl: int
-    osl: int
-    concurrency: int | None
-    request_rate_per_s: float | None
-    prefix_hit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -11,8 +11,9 @@ from planner.units import format_significant
 
 if TYPE_CHECKING:
     from planner.measurement.operating_point import MeasuredPoint
+    from planner.measurement.predicted import Load
     from planner.performance.intervals import Estimate
-    from planner.report.prediction import Load, PredictAnswer
+    from planner.report.prediction import PredictAnswer
 
 MEASURED, ASSUMED, CALIBRATED, SIMULATED = "measured", "assumed", "calibrated", "simulated"
 

@@ -1,0 +1,146 @@
+"""Options of a load and of how it is served, for the commands that ask about speed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+from planner.cli.options import stacked
+from planner.errors import InvalidInput
+
+HIGHEST_RATE = 1e6
+LEAST_STEP, MOST_STEP = 1.0, 65.0
+
+
+class Number(click.ParamType[float]):
+    """A number in a range, the lower end excluded where it is 0."""
+
+    name = "number"
+
+    def __init__(self, least: float, most: float, what: str) -> None:
+        self.least = least
+        self.most = most
+        self.what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number, or say which range is legal."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        above = number > 0 if self.least == 0 else number >= self.least
+        if not (above and number <= self.most):
+            begin = "above 0 and" if self.least == 0 else f"from {self.least:g} and"
+            self.fail(f"{value!r} is not possible; {self.what} {begin} at most {self.most:,g}", param, ctx)
+        return number
+
+
+class Hits(click.ParamType[float]):
+    """A share from 0 to below 1."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the share, or say which range is legal."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < 1:
+            self.fail(f"{value!r} is out of range; a share from 0 to below 1 is needed", param, ctx)
+        return number
+
+
+class Pair(click.ParamType[tuple[int, int]]):
+    """GPUs that only prefill and GPUs that decode: ``8:16``."""
+
+    name = "prefill:decode"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Read both numbers, or say how they are written."""
+        if isinstance(value, tuple):
+            return value
+        parts = value.split(":")
+        if len(parts) != 2 or not all(part.isdecimal() and 1 <= int(part) <= 4096 for part in parts):
+            self.fail(f"{value!r} is no pair of GPU counts; write it like 8:16 (prefill:decode)", param, ctx)
+        return int(parts[0]), int(parts[1])
+
+
+class Quantity(click.ParamType[float]):
+    """A quantity with its unit, as `planner.units.parse` reads it."""
+
+    name = "quantity"
+
+    def __init__(self, dimension: str) -> None:
+        self.dimension = dimension
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the quantity, or say how one is written."""
+        if isinstance(value, float):
+            return value
+        from planner.units import parse
+
+        try:
+            number = parse(value, self.dimension)
+        except InvalidInput as error:
+            self.fail(str(error), param, ctx)
+        if number <= 0:
+            self.fail(f"{value!r} is not above zero", param, ctx)
+        return number
+
+
+rate_option = click.option(
+    "--rate",
+    "request_rate",
+    type=Number(0, HIGHEST_RATE, "requests/s"),
+    metavar="N",
+    help="Requests that arrive in a second, instead of --concurrency.",
+)
+
+prefix_option = click.option(
+    "--prefix-hit",
+    type=Hits(),
+    metavar="SHARE",
+    default="0",
+    show_default=True,
+    help="Share of the input that a prefix cache holds, 0 to below 1.",
+)
+
+speculation_options = stacked(
+    click.option(
+        "--draft", metavar="KIND", help="Kind of draft with --speculative-tokens: mtp, eagle3, dspark, ..."
+    ),
+    click.option(
+        "--tokens-per-step",
+        type=Number(LEAST_STEP, MOST_STEP, "tokens"),
+        metavar="N",
+        help="Tokens that a step with drafts yields.  [default: from measured tables of acceptance]",
+    ),
+)
+
+network_option = click.option(
+    "--network",
+    "network_bytes_per_s",
+    type=Quantity("bytes/s"),
+    metavar="RATE",
+    help="Line rate between nodes for each GPU, one way, such as '25 GB/s'.  [default: the catalogue's]",
+)
+
+disaggregated_option = click.option(
+    "--disaggregated",
+    type=Pair(),
+    metavar="PREFILL:DECODE",
+    help="GPUs that only prefill and GPUs that decode, such as 8:16; sizes are those of one copy.",
+)
+
+throughput_option = click.option(
+    "--throughput",
+    type=click.Choice(["auto", "measured", "simulated"]),
+    default="auto",
+    show_default=True,
+    help="Where figures come from; auto: measured where the load was, and the model for the rest.",
+)
