@@ -162,7 +162,6 @@ def _examine(
     setup = prepare(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
     check_legal(
         architecture=setup.architecture,
-        scheme=setup.scheme,
         deployment=deployment,
         workload=workload,
         gpu=gpu,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from planner.architecture import Architecture
 from planner.architecture.caches import TokenCache
-from planner.architecture.quantisation import WeightScheme
-from planner.architecture.tensors import Split, Tensor
 from planner.catalogue import Gpu
 from planner.errors import IllegalDeployment, InvalidInput
 from planner.scenario.records import Deployment, Workload
@@ -40,7 +38,6 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 def check_legal(
     *,
     architecture: Architecture,
-    scheme: WeightScheme,
     deployment: Deployment,
     workload: Workload,
     gpu: Gpu,
@@ -52,8 +49,6 @@ def check_legal(
     ----------
     architecture : Architecture
         The model.
-    scheme : WeightScheme
-        Formats of its weights.
     deployment : Deployment
         How it is to run.
     workload : Workload
@@ -66,7 +61,7 @@ def check_legal(
     Raises
     ------
     IllegalDeployment
-        For sizes (heads, experts, columns, layers, FP8 blocks, DCP), and for too few requests at once.
+        For sizes (heads, experts, columns, layers, DCP), and for too few requests at once.
     InvalidInput
         For a KV dtype that the engine does not have, and for a context over the model's maximum or under the
         lengths asked for.
@@ -75,7 +70,6 @@ def check_legal(
         *architecture.refusals(deployment.sharding),
         *_expert_parallel(architecture, deployment),
         *_context_parallel(architecture, deployment),
-        *_blocks(architecture, scheme, deployment),
         *_requests_at_once(deployment, workload),
     ]
     if reasons:
@@ -132,31 +126,3 @@ def _context_parallel(architecture: Architecture, deployment: Deployment) -> lis
 
 def _copies(cache: TokenCache, tp: int) -> int:
     return tp if cache.replicated else max(1, tp // cache.heads)
-
-
-def _blocks(architecture: Architecture, scheme: WeightScheme, deployment: Deployment) -> list[str]:
-    """Return which block-scaled matrices a rank would get a broken block of, as vLLM refuses them."""
-    found: dict[str, None] = {}
-    for tensor, _ in architecture.counted_tensors():
-        reason = _broken_block(tensor, scheme, deployment)
-        if reason:
-            found.setdefault(reason)
-    return list(found)
-
-
-def _broken_block(tensor: Tensor, scheme: WeightScheme, deployment: Deployment) -> str | None:
-    fmt = scheme.format_of(tensor)
-    block = fmt.block_rows
-    ways = deployment.sharding.expert_tp if tensor.expert else deployment.tp
-    if block <= 1 or ways == 1 or tensor.split not in (Split.COLUMN, Split.ROW):
-        return None
-    _, rows, cols = tensor.rank_shape(deployment.sharding)
-    share, whole = (rows, tensor.rows) if tensor.split is Split.COLUMN else (cols, tensor.cols)
-    if share % block == 0 or whole % block:
-        return None
-    option = "TP/EP" if tensor.expert else "TP"
-    legal = ", ".join(str(size) for size in SIZES if whole % (size * block) == 0)
-    return (
-        f"{option} {ways} cuts {tensor.name} ({whole:,}) of {tensor.group} into {share:,}, which is no whole "
-        f"number of {fmt.name} blocks of {block}; legal: {legal}"
-    )

@@ -18,6 +18,7 @@ from planner.catalogue.kernels import KernelRule, pick_rule
 from planner.catalogue.stacks import Stack, Version
 from planner.errors import IllegalDeployment, Unsupported
 from planner.scenario.records import Deployment
+from planner.scenario.weight_blocks import block_warnings, broken_blocks
 
 SOFTWARE_FORMATS = ("llama.cpp",)
 """Engines that expand every format in their own kernels, whatever units there are."""
@@ -121,8 +122,21 @@ def support_warnings(
     formats = _matrix_formats(architecture, scheme)
     lacking = [(kind, fmt) for kind, fmt in formats if not has_units(gpu, fmt.name)]
     latent = any(mixing.kind == "mla" for mixing in _mixings(architecture))
-    if lacking or latent:
+    broken = list(broken_blocks(architecture, scheme, deployment))
+    if lacking or latent or broken:
         rules = catalogue.kernel_rules()
+    if broken:
+        found += block_warnings(
+            rules=rules,
+            broken=broken,
+            architecture=architecture,
+            scheme=scheme,
+            deployment=deployment,
+            gpu=gpu,
+            stack=stack,
+            version=version,
+            model=model,
+        )
     for fmt in dict.fromkeys(fmt.name for _, fmt in lacking):
         kinds = [kind for kind, other in lacking if other.name == fmt]
         if fmt in SIXTEEN_BITS or unit_format(fmt) == "fp16":

@@ -7,7 +7,7 @@ import pytest
 from planner.architecture import build_architecture
 from planner.catalogue import Catalogue
 from planner.errors import IllegalDeployment, InvalidInput
-from planner.scenario import Deployment, Workload, check_legal, weight_scheme
+from planner.scenario import Deployment, Workload, check_legal
 
 
 def check(
@@ -16,7 +16,6 @@ def check(
     *,
     engine: str = "vllm",
     context: int | None = None,
-    weight_dtype: str | None = None,
     gpu: str = "h100-sxm",
     **sizes: object,
 ) -> None:
@@ -24,7 +23,6 @@ def check(
     architecture = build_architecture(record.config, model)
     check_legal(
         architecture=architecture,
-        scheme=weight_scheme(record, architecture, weight_dtype),
         deployment=Deployment(**sizes),  # type: ignore[arg-type]
         workload=Workload(context=context),
         gpu=catalogue.gpu(gpu),
@@ -67,14 +65,6 @@ def test_illegal_sizes_name_the_legal_ones(
 ) -> None:
     with pytest.raises(IllegalDeployment, match=message):
         check(catalogue, model, **sizes)
-
-
-def test_a_rank_needs_whole_fp8_blocks(catalogue: Catalogue) -> None:
-    # 1,536-wide experts over 8 ranks are 192: no whole blocks of 128, as vLLM refuses them.
-    with pytest.raises(IllegalDeployment, match=r"into 192, .* fp8-block128 blocks of 128; legal: 1, 2, 4"):
-        check(catalogue, "qwen3-235b-a22b", weight_dtype="fp8-block128", tp=8)
-    check(catalogue, "qwen3-235b-a22b", weight_dtype="fp8-block128", tp=8, ep=8)
-    check(catalogue, "qwen3-235b-a22b", weight_dtype="fp8-dynamic", tp=8)
 
 
 def test_the_context_ends_at_the_model_maximum(catalogue: Catalogue) -> None:
