@@ -222,7 +222,8 @@ def predict(
         With one line that says what is wrong and what would be right.
     """
     from planner.measurement.operating_point import CHOICES
-    from planner.measurement.predicted import Pools, Speculation, load_of, predicted
+    from planner.measurement.predicted import Pools, Speculation, predicted
+    from planner.planning.load import load_of
     from planner.report.prediction import PredictAnswer, PredictReport
 
     if throughput not in CHOICES:

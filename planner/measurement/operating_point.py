@@ -110,7 +110,14 @@ def measured_at(asked: Asked, catalogue: Catalogue) -> MeasuredPoint | None:
     """
     if asked.prefix_hit or asked.model not in catalogue.model_ids():
         return None
-    found = _matches(asked, catalogue)
+    found = _matches(asked, catalogue, asked.engine)
+    if not found:
+        # Runs that do not say which engine served them are better than none.
+        anyhow = _matches(asked, catalogue, None)
+        found = MeasuredMatch(
+            tuple(point for point in anyhow.at if point.engine is None),
+            tuple(pair for pair in anyhow.between if pair[0].engine is None),
+        )
     at = [point for point in found.at if _same_layout(asked, point) and point.output_tps_total]
     if at:
         best = max(at, key=lambda point: (point.date or "", len(_stated(point, asked))))
@@ -125,7 +132,7 @@ def measured_at(asked: Asked, catalogue: Catalogue) -> MeasuredPoint | None:
     return MeasuredPoint(BETWEEN, pairs[0], len(pairs), _interpolated(pairs[0], asked))
 
 
-def _matches(asked: Asked, catalogue: Catalogue) -> MeasuredMatch:
+def _matches(asked: Asked, catalogue: Catalogue, engine: str | None) -> MeasuredMatch:
     return measured_points(
         model=asked.model,
         gpu=asked.gpu,
@@ -135,7 +142,7 @@ def _matches(asked: Asked, catalogue: Catalogue) -> MeasuredMatch:
         isl=asked.isl,
         osl=asked.osl,
         concurrency=asked.concurrency,
-        engine=asked.engine,
+        engine=engine,
         speculative=asked.deployment.speculative_tokens > 0,
         disaggregated=asked.disaggregated,
     )

@@ -19,7 +19,8 @@ from planner.report.table import records_to_csv
 if TYPE_CHECKING:
     import pandas
 
-    from planner.measurement.predicted import Load, Predicted
+    from planner.measurement.predicted import Predicted
+    from planner.planning.load import Load
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -62,7 +62,7 @@ def prediction_record(answer: PredictAnswer) -> dict[str, Any]:
         "osl_tokens": load.osl,
         "context_tokens": memory.context,
         "concurrency": prediction.concurrency if prediction else load.concurrency,
-        "request_rate_per_s": prediction.request_rate_per_s if prediction else load.request_rate_per_s,
+        "request_rate_per_s": served(answer),
         "asked": {"concurrency": load.concurrency, "request_rate_per_s": load.request_rate_per_s},
         "prefix_hit": load.prefix_hit,
         "speculative_tokens": memory.deployment.speculative_tokens,
@@ -95,6 +95,12 @@ def prediction_record(answer: PredictAnswer) -> dict[str, Any]:
         "warnings": list(answer.warnings),
         "catalogue_digest": fit.catalogue_digest,
     }
+
+
+def served(answer: PredictAnswer) -> float | None:
+    """Return the requests that are served, or None where there is no rate [1/s]."""
+    rate = answer.figures.get("output_tps_total")
+    return None if rate is None else rate.value / answer.load.osl
 
 
 def estimate_record(found: Estimate | None) -> dict[str, Any] | None:

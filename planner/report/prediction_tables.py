@@ -155,22 +155,62 @@ def step_table(answer: PredictAnswer) -> Table | None:
     return Table(STEP_COLUMNS, rows, "Where the time of a decode step goes (simulated)")
 
 
-def kernels_table(answer: PredictAnswer) -> Table | None:
-    """Return the kernels that were assumed and what they cost; None where no rule speaks of any."""
-    prediction = answer.predicted.prediction
-    if prediction is None or not prediction.kernels:
+def steps_side_by_side(answers: Sequence[PredictAnswer]) -> Table | None:
+    """Return the parts of a decode step, one column for each accelerator that has a prediction.
+
+    Parameters
+    ----------
+    answers : sequence of PredictAnswer
+        The answers.
+
+    Returns
+    -------
+    Table or None
+        None without any prediction; the parts in the order of the first one.
+    """
+    shown = [answer for answer in answers if answer.predicted.prediction is not None]
+    parts: dict[str, dict[str, Any]] = {}
+    for answer in shown:
+        for row in (step_table(answer) or Table((), ())).rows:
+            parts.setdefault(row["operator"], {"operator": row["operator"]})[answer.gpu] = row["time_ms"]
+    if not parts:
         return None
+    columns = (
+        STEP_COLUMNS[0],
+        *(Column(each.gpu, gpu_label(each.gpu), right=True, show="{:,.2f}".format) for each in shown),
+    )
+    return Table(columns, tuple(parts.values()), "Where the time of a decode step goes (simulated, ms)")
+
+
+def kernels_table(answers: Sequence[PredictAnswer]) -> Table | None:
+    """Return the kernels that were assumed and what they cost; None where no rule speaks of any.
+
+    Parameters
+    ----------
+    answers : sequence of PredictAnswer
+        The answers; several have a column with the accelerator.
+
+    Returns
+    -------
+    Table or None
+    """
     rows = tuple(
         {
+            "gpu": answer.gpu,
             "what": f"{kernel.operator} {kernel.phase}",
             "kernel": kernel.kernel,
             "compute_dtype": kernel.compute_dtype,
             "cost": cost_text(kernel.slowdown, kernel.padding),
             "note": kernel.note + (f"; {kernel.remedy}" if kernel.remedy else ""),
         }
-        for kernel in prediction.kernels
+        for answer in answers
+        if answer.predicted.prediction is not None
+        for kernel in answer.predicted.prediction.kernels
     )
-    return Table(KERNEL_COLUMNS, rows, "Kernels assumed")
+    if not rows:
+        return None
+    columns = KERNEL_COLUMNS if len(answers) == 1 else (SIDE_COLUMNS[0], *KERNEL_COLUMNS)
+    return Table(columns, rows, "Kernels assumed")
 
 
 def cost_text(slowdown: float, padding: float) -> str:

@@ -11,8 +11,8 @@ from planner.units import format_significant
 
 if TYPE_CHECKING:
     from planner.measurement.operating_point import MeasuredPoint
-    from planner.measurement.predicted import Load
     from planner.performance.intervals import Estimate
+    from planner.planning.load import Load
     from planner.report.prediction import PredictAnswer
 
 MEASURED, ASSUMED, CALIBRATED, SIMULATED = "measured", "assumed", "calibrated", "simulated"
@@ -93,9 +93,8 @@ def source_of(estimate: Estimate) -> str:
 def measured_sentence(found: MeasuredPoint) -> str:
     """Return what was measured and where it is published, in one line."""
     runs = "" if found.runs == 1 else f"; the newest of {found.runs} that match"
-    return f"{found.match}{runs}: " + "; ".join(
-        f"{point.source}, {point.source_url}" for point in dict.fromkeys(found.points[:1])
-    )
+    point = found.points[0]
+    return f"{found.match}{runs}: {point.source}, {point.source_url}"
 
 
 def facts(answer: PredictAnswer) -> list[tuple[str, str]]:
@@ -119,10 +118,9 @@ def facts(answer: PredictAnswer) -> list[tuple[str, str]]:
         ("bound by", prediction.bound_by),
         (
             "batch",
-            f"{number(prediction.batch)} requests decode at once in a copy, whose KV pool holds "
-            f"{number(prediction.most_requests)} of this length",
+            f"{number(prediction.batch)} requests decode at once in a copy of the deployment (simulated)",
         ),
-        ("served", f"{number(prediction.request_rate_per_s)} requests/s"),
+        ("served", f"{number(answer.figures['output_tps_total'].value / prediction.osl)} requests/s"),
         (
             "one step",
             f"at least {number(1e3 * bounds.fastest_step_s)} ms if all overlapped at nameplate speed "
@@ -135,7 +133,7 @@ def facts(answer: PredictAnswer) -> list[tuple[str, str]]:
     if answer.load.request_rate_per_s is not None:
         said.append(("in the system", f"{number(prediction.concurrency)} requests on average"))
     said += [
-        ("mean TTFT", f"{number(prediction.ttft_mean_ms)} ms"),
+        ("mean TTFT", f"{number(prediction.ttft_mean_ms)} ms (simulated)"),
         ("weights", answer.fit.weight_format),
         ("memory", f"{memory.verdict}; first limit: {memory.binding_limit}"),
         ("price", _price(answer)),
