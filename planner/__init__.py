@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.api import fit, load_catalogue, predict, validate
+    from planner.api import fit, load_catalogue, predict, simulate, validate
     from planner.errors import PlannerError
     from planner.report.fit import FitAnswer, FitReport
     from planner.report.prediction import PredictAnswer, PredictReport
+    from planner.report.simulation import SimulateReport
 
 _HOMES = {
     "FitAnswer": "planner.report.fit",
@@ -19,9 +20,11 @@ _HOMES = {
     "PlannerError": "planner.errors",
     "PredictAnswer": "planner.report.prediction",
     "PredictReport": "planner.report.prediction",
+    "SimulateReport": "planner.report.simulation",
     "fit": "planner.api",
     "load_catalogue": "planner.api",
     "predict": "planner.api",
+    "simulate": "planner.api",
     "validate": "planner.api",
 }
 
@@ -31,9 +34,11 @@ __all__ = [
     "PlannerError",
     "PredictAnswer",
     "PredictReport",
+    "SimulateReport",
     "fit",
     "load_catalogue",
     "predict",
+    "simulate",
     "validate",
 ]
 

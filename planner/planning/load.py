@@ -35,12 +35,11 @@ class Load:
     prefix_hit: float = 0.0
 
 
-def load_of(asked: Question) -> Load:
-    """Return the load of a question in short."""
-    load, _ = full_load(asked.workload)
-    assert load.isl is not None
-    assert load.osl is not None
-    return Load(load.isl, load.osl, load.concurrency, load.request_rate, load.prefix_hit)
+def load_of(workload: Workload) -> Load:
+    """Return a load in short; one with lengths, as `full_load` returns it."""
+    assert workload.isl is not None
+    assert workload.osl is not None
+    return Load(workload.isl, workload.osl, workload.concurrency, workload.request_rate, workload.prefix_hit)
 
 
 def full_load(workload: Workload) -> tuple[Workload, tuple[str, ...]]:

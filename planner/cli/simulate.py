@@ -1,0 +1,197 @@
+"""`planner simulate`: serve requests one by one, for percentiles, goodput and overload."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from planner.cli.load_options import (
+    Number,
+    Quantity,
+    network_option,
+    prefix_option,
+    rate_option,
+    speculation_options,
+)
+from planner.cli.options import (
+    Count,
+    Settings,
+    engine_limits_options,
+    engine_options,
+    gpu_option,
+    load_options,
+    model_option,
+    output_options,
+    price_kind_option,
+    price_option,
+    requests,
+    sizes_options,
+    stacked,
+)
+from planner.cli.output import deliver, form_of, json_text, render
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from planner.report.simulation import SimulateReport
+
+DOES_NOT_FIT, OVERLOADED = 3, 2
+LARGEST_SEED = 2**63
+
+simulation_options = stacked(
+    click.option(
+        "--arrivals",
+        type=click.Choice(["poisson", "gamma", "fixed"]),
+        default="poisson",
+        show_default=True,
+        help="How requests come at --rate: at random, in bursts (with --cv), or evenly.",
+    ),
+    click.option(
+        "--cv",
+        type=Number(0, 100, "a spread"),
+        metavar="N",
+        help="Standard deviation of the gaps over their mean, for gamma; above 1 they come in bursts.",
+    ),
+    click.option(
+        "--lengths",
+        type=click.Choice(["fixed", "uniform", "lognormal"]),
+        default="fixed",
+        show_default=True,
+        help="How lengths are drawn: --isl and --osl, 80 to 100 % of them, or around them with a long tail.",
+    ),
+    click.option(
+        "--length-cv",
+        type=Number(0, 10, "a spread"),
+        metavar="N",
+        default="0.5",
+        show_default=True,
+        help="Standard deviation of lognormal lengths over their mean.",
+    ),
+    click.option(
+        "--trace",
+        metavar="FILE",
+        help="Recorded requests, a CSV or lines of JSON with arrival_s, isl and osl: replayed, or their "
+        "lengths drawn with --rate or --concurrency.",
+    ),
+    click.option(
+        "--requests",
+        type=requests(),
+        metavar="N",
+        help="Requests to simulate.  [default: 2,000, ten for each at once, or the whole trace]",
+    ),
+    click.option(
+        "--seed",
+        type=Count(0, LARGEST_SEED, "draws"),
+        metavar="N",
+        default="0",
+        show_default=True,
+        help="Of the random numbers: the same seed gives the same answer.",
+    ),
+    click.option(
+        "--slo-ttft",
+        "slo_ttft_s",
+        type=Quantity("s"),
+        metavar="TIME",
+        help="Time to first token that a request must keep to count as good, such as 2s.",
+    ),
+    click.option(
+        "--slo-tpot",
+        "slo_tpot_s",
+        type=Quantity("s"),
+        metavar="TIME",
+        help="Time per output token that a request must keep to count as good, such as 50ms.",
+    ),
+)
+
+
+@click.command(short_help="Serve requests one by one: percentiles, goodput and overload.")
+@model_option
+@gpu_option
+@sizes_options
+@engine_options
+@load_options
+@rate_option
+@prefix_option
+@simulation_options
+@engine_limits_options
+@speculation_options
+@network_option
+@price_option
+@price_kind_option
+@output_options
+@click.pass_obj
+def command(
+    settings: Settings,
+    /,
+    as_json: bool,
+    as_csv: bool,
+    out: str | None,
+    **asked: Any,
+) -> int:
+    """Simulate a deployment request by request: percentiles of TTFT, TPOT and whole requests, and goodput.
+
+    Requests come at --rate, or from --concurrency users of whom each asks again when answered, or as a
+    --trace recorded them. The engine batches them as it does: vLLM decodes first and fills steps with parts of
+    prompts, SGLang computes prompts first. Step times are those of `planner predict`; percentiles are of the
+    requests simulated. A load above what can be served is named as such and has no latencies.
+
+    --csv gives one line for each request, --json the summary.
+
+    \b
+    Examples:
+      planner simulate --model llama-3.1-8b --gpu h100 --isl 1k --osl 256 --rate 8
+      planner simulate --model kimi-k3 --gpu mi355x --isl 8k --osl 1k --concurrency 64 --requests 1000
+      planner simulate --model qwen3-32b --gpu h200 --tp 1 --isl 2k --osl 500 --rate 2 --arrivals gamma \\
+        --cv 2 --lengths lognormal --slo-ttft 2s --slo-tpot 50ms
+      planner simulate --model llama-3.3-70b --gpu mi300x --tp 4 --trace requests.csv --csv --out served.csv
+
+    Exit codes: 0 simulated, 2 wrong usage or a load that cannot be carried, 3 it does not fit.
+    """
+    from planner.api import simulate
+
+    form = form_of(as_json=as_json, as_csv=as_csv, out=out)
+    catalogue = settings.catalogue()
+    with _progress() as progress:
+        report = simulate(catalogue=catalogue, progress=progress, **asked)
+    if form == "json":
+        deliver(json_text(report.to_dict()), out)
+    elif form == "csv":
+        deliver(report.to_csv(), out)
+    else:
+        render(lambda console: _draw(console, report), out)
+    if not report.fit.fits:
+        return DOES_NOT_FIT
+    return OVERLOADED if report.overloaded else 0
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """Give a function that moves a progress bar on a terminal, and None elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("requests served", total=None)
+        yield lambda done, every: bar.update(task, completed=done, total=every)
+
+
+def _draw(console: Console, report: SimulateReport) -> None:
+    from planner.cli.draw import draw_facts, draw_lines, draw_table
+    from planner.report.simulation import latency_table, simulation_facts
+
+    console.print(report.sentence, style="bold", markup=False)
+    if report.result is not None:
+        console.print()
+        draw_table(console, latency_table(report.result))
+        console.print()
+        draw_facts(console, simulation_facts(report))
+    if report.warnings:
+        console.print()
+        draw_lines(console, "Notes", report.warnings)
