@@ -156,7 +156,7 @@ def _usage_line(error: click.ClickException) -> str:
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return f"{_option_name(error.param)} is missing"
     if isinstance(error, click.BadParameter) and error.param is not None:
-        return f"{_option_name(error.param)}: {error.message}"
+        return f"{_option_name(error.param)}: {error.message.removesuffix('.')}"
     return error.format_message().removesuffix(".")
 
 

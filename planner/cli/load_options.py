@@ -33,7 +33,8 @@ class Number(click.ParamType[float]):
         above = number > 0 if self.least == 0 else number >= self.least
         if not (above and number <= self.most):
             begin = "above 0 and" if self.least == 0 else f"from {self.least:g} and"
-            self.fail(f"{value!r} is not possible; {self.what} {begin} at most {self.most:,g}", param, ctx)
+            most = f"{self.most:,.0f}"
+            self.fail(f"{value!r} is not possible; {self.what} {begin} at most {most}", param, ctx)
         return number
 
 

@@ -135,9 +135,9 @@ def command(
     """Simulate a deployment request by request: percentiles of TTFT, TPOT and whole requests, and goodput.
 
     Requests come at --rate, or from --concurrency users of whom each asks again when answered, or as a
-    --trace recorded them. The engine batches them as it does: vLLM decodes first and fills steps with parts of
-    prompts, SGLang computes prompts first. Step times are those of `planner predict`; percentiles are of the
-    requests simulated. A load above what can be served is named as such and has no latencies.
+    --trace recorded them. The engine batches them as it does: vLLM decodes first and fills steps with parts
+    of prompts, SGLang computes prompts first. Step times are those of `planner predict`; percentiles are of
+    the requests simulated. A load above what can be served is named as such and has no latencies.
 
     --csv gives one line for each request, --json the summary.
 

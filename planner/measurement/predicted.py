@@ -19,11 +19,12 @@ from planner.measurement.operating_point import (
 from planner.memory import MemoryFit
 from planner.performance.intervals import Estimate
 from planner.performance.predict import Prediction, predict_deployment
-from planner.planning.load import deployment_of, full_load, judged
+from planner.planning.load import check_drafts, deployment_of, full_load, judged
 from planner.planning.question import Question
 from planner.planning.sizing import Judgement
 from planner.scenario import Deployment, Workload
 
+BETWEEN_TOKENS = ("tps_per_user", "tpot_ms")
 BY_RATE = "measured runs are looked up by the requests at once, not by their rate; state a concurrency"
 
 
@@ -128,6 +129,8 @@ def predicted(
     PlannerError
         For what cannot run, and for lengths that are missing or contradict one another.
     """
+    known = speculation or Speculation()
+    check_drafts(asked.base.speculative_tokens, known.draft, known.tokens_per_step)
     load, notes = full_load(asked.workload)
     judgement, more = judged(asked, gpu, load, sized_for_load=pools is None)
     notes += more
@@ -137,7 +140,6 @@ def predicted(
     deployment = deployment_of(asked.base, memory)
     copies, prefill_copies = _copies(deployment, pools)
     notes += _most_at_once(asked, memory, load, copies)
-    known = speculation or Speculation()
     try:
         prediction = predict_deployment(
             model=asked.model,
@@ -172,7 +174,9 @@ def predicted(
     unmeasured = ""
     if throughput == MEASURED_RATE and measured is None:
         unmeasured = BY_RATE if load.request_rate else nothing_measured(point, asked.catalogue)
-    simulated = {name: getattr(prediction, name) for name in QUANTITIES}
+    # A single output token has no time to the next one.
+    stated = [name for name in QUANTITIES if prediction.osl > 1 or name not in BETWEEN_TOKENS]
+    simulated = {name: getattr(prediction, name) for name in stated}
     return Predicted(
         judgement,
         prediction,

@@ -72,6 +72,32 @@ def full_load(workload: Workload) -> tuple[Workload, tuple[str, ...]]:
     return workload, ()
 
 
+def check_drafts(drafted: int, draft: str | None, tokens_per_step: float | None) -> None:
+    """Refuse what is said of drafts where nothing is drafted, and more tokens a step than there are.
+
+    Parameters
+    ----------
+    drafted : int
+        Tokens drafted for each step.
+    draft : str, optional
+        Kind of draft.
+    tokens_per_step : float, optional
+        Tokens that a step yields.
+
+    Raises
+    ------
+    InvalidInput
+        With what would be possible.
+    """
+    if not drafted and (draft is not None or tokens_per_step is not None):
+        raise InvalidInput("drafts are described, but nothing is drafted; speculative tokens are 1 or more")
+    if tokens_per_step is not None and not 1 <= tokens_per_step <= 1 + drafted:
+        raise InvalidInput(
+            f"tokens per step: {tokens_per_step:g} is not possible with {drafted} drafted; "
+            f"1 to {1 + drafted}, the target's own included"
+        )
+
+
 def judged(
     asked: Question, gpu: Gpu, load: Workload, *, sized_for_load: bool = True
 ) -> tuple[Judgement, tuple[str, ...]]:

@@ -36,7 +36,7 @@ from planner.performance.simulation import (
     UniformLength,
     simulate,
 )
-from planner.planning.load import Load, deployment_of, judged, load_of
+from planner.planning.load import Load, check_drafts, deployment_of, judged, load_of
 from planner.planning.question import Question
 from planner.planning.sizing import Judgement
 from planner.scenario import Deployment, Workload
@@ -45,6 +45,8 @@ ARRIVALS = ("poisson", "gamma", "fixed")
 LENGTHS = ("fixed", "uniform", "lognormal")
 USUAL_REQUESTS, REQUESTS_EACH = 2000, 10
 """Requests where none are stated: so many, and in a closed loop so many for each that is there at once."""
+SECONDS_AT_LEAST, MOST_UNASKED = 60.0, 20_000.0
+"""At a rate it is a minute of it, up to so many requests."""
 LONGEST_LENGTHS = 8
 """Longest of the drawn lengths, in means, where no context is given."""
 MOST_SEQS, BATCHED_TOKENS = 256, 8192
@@ -99,6 +101,8 @@ class SimulatedService:
         Rates and batch of all lanes together; the requests are those of one. None where it does not fit.
     lanes : int
         Simulated engines that the deployment is made of.
+    capacity_per_s : float or None
+        Requests that can be carried [1/s], where more came.
     source : str
         Where the step times come from.
     notes : tuple of str
@@ -109,6 +113,7 @@ class SimulatedService:
     load: Load
     result: SimulationResult | None
     lanes: int = 1
+    capacity_per_s: float | None = None
     source: str = ""
     notes: tuple[str, ...] = ()
 
@@ -148,6 +153,7 @@ def simulated_service(
         For what cannot run, and for loads that cannot be.
     """
     workload = _workload(asked.workload, load)
+    check_drafts(asked.base.speculative_tokens, draft, tokens_per_step)
     judgement, notes = judged(asked, gpu, workload)
     short = load_of(workload)
     if not judgement.memory.fits:
@@ -181,8 +187,9 @@ def simulated_service(
         progress=progress,
     )
     notes += service.decode.warnings
-    source = service.calibration.source
-    return SimulatedService(judgement, short, _of_all(result, lanes), lanes, source, notes)
+    capacity = service.capacity_per_s(isl, osl, workload.prefix_hit) if result.overloaded else None
+    whole, source = _of_all(result, lanes), service.calibration.source
+    return SimulatedService(judgement, short, whole, lanes, capacity, source, notes)
 
 
 def _workload(given: Workload, load: SimulatedLoad) -> Workload:
@@ -284,7 +291,8 @@ def _requests(workload: Workload, load: SimulatedLoad, lanes: int) -> int | None
         return -(-load.requests // lanes)
     if load.trace is not None and workload.concurrency is None and workload.request_rate is None:
         return None
-    wanted = max(USUAL_REQUESTS, REQUESTS_EACH * (workload.concurrency or 0))
+    minute = min(SECONDS_AT_LEAST * (workload.request_rate or 0), MOST_UNASKED)
+    wanted = max(USUAL_REQUESTS, REQUESTS_EACH * (workload.concurrency or 0), round(minute))
     return -(-wanted // lanes)
 
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from planner.planning.load import Load
     from planner.report.prediction import PredictAnswer
 
-MEASURED, ASSUMED, CALIBRATED, SIMULATED = "measured", "assumed", "calibrated", "simulated"
+MEASURED, SIMULATED = "measured", "simulated"
+MANY = 1e4
+"""From here on the digits behind the third are zeros."""
+MS_PER_S = 1e3
 
 
 def sentence(answer: PredictAnswer) -> str:
@@ -44,7 +47,7 @@ def sentence(answer: PredictAnswer) -> str:
     if user is not None:
         said.append(f"{number(user.value)} tok/s for each request")
     if first is not None:
-        said.append(f"first token after {number(first.value)} ms")
+        said.append(f"first token after {time_text(first.value)}")
     return f"{where}: {'; '.join(said)}."
 
 
@@ -76,8 +79,14 @@ def load_text(load: Load) -> str:
 
 
 def number(value: float) -> str:
-    """Return a figure with three digits: more would claim to know it better."""
-    return format_significant(value, 3)
+    """Return a figure with three digits, or four before the point: more would claim to know it better."""
+    large = abs(value) >= MANY
+    return format_significant(float(f"{value:.2e}") if large else value, 3)
+
+
+def time_text(time_ms: float) -> str:
+    """Return a time in the unit that people read it in, such as "131 ms" or "8.88 s"."""
+    return f"{number(time_ms)} ms" if time_ms < MS_PER_S else f"{number(time_ms / MS_PER_S)} s"
 
 
 def interval(estimate: Estimate) -> str:
@@ -133,7 +142,7 @@ def facts(answer: PredictAnswer) -> list[tuple[str, str]]:
     if answer.load.request_rate_per_s is not None:
         said.append(("in the system", f"{number(prediction.concurrency)} requests on average"))
     said += [
-        ("mean TTFT", f"{number(prediction.ttft_mean_ms)} ms (simulated)"),
+        ("mean TTFT", f"{time_text(prediction.ttft_mean_ms)} (simulated)"),
         ("weights", answer.fit.weight_format),
         ("memory", f"{memory.verdict}; first limit: {memory.binding_limit}"),
         ("price", _price(answer)),

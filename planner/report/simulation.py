@@ -62,7 +62,9 @@ class SimulateReport:
         if result is None:
             return self.fit.sentence
         where = f"{self.fit.named} on {place(self.fit, self.fit.memory)}, {_load_text(self)}"
-        return f"{where}: {result.verdict}, {number(result.output_tps)} output tok/s."
+        said = f"{where}: {result.verdict}; {number(result.output_tps)} output tok/s"
+        most = self.simulated.capacity_per_s
+        return f"{said}; about {number(most)} requests/s can be carried." if most else f"{said}."
 
     @property
     def usd_per_million_output_tokens(self) -> float | None:
@@ -103,6 +105,7 @@ class SimulateReport:
             "prefix_hit": self.load.prefix_hit,
             "fits": self.fit.fits,
             "sentence": self.sentence,
+            "capacity_requests_per_s": self.simulated.capacity_per_s,
             "lanes": self.simulated.lanes,
             "output_tps_per_gpu": self.result.output_tps / self.fit.gpus if self.result else None,
             "usd_per_gpu_hour": price.usd_per_gpu_hour if price else None,
@@ -117,7 +120,10 @@ class SimulateReport:
         if self.result is None:
             return ""
         columns = {name: values.tolist() for name, values in self.result.requests.columns().items()}
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        rows = [
+            {name: None if value != value else value for name, value in zip(columns, values, strict=True)}
+            for values in zip(*columns.values(), strict=True)
+        ]
         return records_to_csv(rows, list(columns))
 
     def to_frame(self) -> pandas.DataFrame:
