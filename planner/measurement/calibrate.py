@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.catalogue import Catalogue
 from planner.errors import InvalidInput
-from planner.measurement.calibration import OWN, fit_levels
+from planner.measurement.calibration import OWN, OWN_PRIORS, fit_levels
 from planner.measurement.case_builder import CaseBuilder
 from planner.measurement.cases import Case, CaseSet
 from planner.measurement.cross_validation import LeftOut, leave_out, seen_by, widths_from
@@ -21,6 +21,7 @@ from planner.measurement.serving import load_serving_points, serving_files
 from planner.measurement.serving_flags import ServingFlag
 from planner.measurement.serving_points import ServingPoint
 from planner.measurement.setups import NotPredictable
+from planner.measurement.static_runs import static_runs
 from planner.performance.levels import Calibration
 
 KEPT_ASIDE = ("wafer_kimi_k3",)
@@ -78,12 +79,15 @@ def cases_of(points: Iterable[ServingPoint], catalogue: Catalogue) -> tuple[Case
             cases.append(builder.case(point))
         except NotPredictable:
             skipped += 1
-    return builder.gather(cases), skipped
+    data = builder.gather(cases)
+    believed = data.teaches & ~data.faster_than_light()[:, None]
+    return replace(data, teaches=believed), skipped
 
 
 def shipped() -> list[ServingPoint]:
     """Return the shipped points that a calibration may learn from."""
-    return load_serving_points(file for file in serving_files() if file.stem not in KEPT_ASIDE)
+    points = load_serving_points(file for file in serving_files() if file.stem not in KEPT_ASIDE)
+    return [*points, *static_runs()]
 
 
 def calibrate(
@@ -153,7 +157,7 @@ def adapt(calibration: Calibration, points: Sequence[ServingPoint], catalogue: C
     usable = data.part(np.asarray(data.teaches.any(axis=1)))
     if not len(usable):
         raise InvalidInput(f"none of {len(points)} points can be used ({skipped} cannot be predicted)")
-    moved = fit_levels(usable, base=calibration, free={OWN}, fewest=1)
+    moved = fit_levels(usable, base=calibration, priors=OWN_PRIORS, fewest=1)
     levels = {p: {f: dict(v) for f, v in factors.items()} for p, factors in calibration.levels.items()}
     for parameter, factors in moved.items():
         own = levels.setdefault(parameter, {}).setdefault(OWN, {})

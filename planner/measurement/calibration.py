@@ -11,7 +11,7 @@ Multilevel Models", 2007, chapters 12 and 18).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -35,7 +35,8 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "engine": 0.2,
             "architecture": 0.1,
             "family": 0.25,
-            "group": 0.1,
+            "group": 0.09,
+            "set-up": 0.05,
         },
         "collective_latency": {"all": 0.4, "vendor": 0.2, "nodes/runtime": 0.3, "runtime": 0.15},
         "collective_bytes": {"all": 0.4, "architecture": 0.2, "nodes/runtime": 0.3, "gpu": 0.15},
@@ -67,7 +68,8 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "attention/runtime": 0.05,
             "experts/engine/vendor": 0.05,
             "gpu/runtime": 0.03,
-            "group": 0.15,
+            "group": 0.14,
+            "set-up": 0.08,
         },
         "prefill": {
             "all": 0.3,
@@ -77,7 +79,8 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "kind/runtime": 0.2,
             "family": 0.12,
             "architecture/engine": 0.06,
-            "group": 0.15,
+            "group": 0.06,
+            "set-up": 0.16,
         },
         "output": {"all": 0.1, "kind/runtime": 0.2, "split": 0.15, "runtime": 0.12, "group": 0.04},
         "pool": {"all": 0.1, "engine": 0.1},
@@ -90,14 +93,19 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "statistic/engine": 0.08,
             "split/load": 0.25,
             "kind/runtime": 0.4,
-            "group": 0.15,
+            "group": 0.14,
+            "set-up": 0.08,
         },
     }
 )
 """Standard deviation of the shifts of each factor of each parameter."""
 
-OWN = "group"
-"""The factor of a model on a GPU under an engine: what a user's first few points move."""
+OWN = "set-up"
+"""The factor of a model in a format on a GPU under an engine: what a user's first few points move."""
+OWN_PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
+    {"decode": {OWN: 0.3}, "prefill": {OWN: 0.3}, "ttft": {OWN: 0.5}, "output": {OWN: 0.1}}
+)
+"""How far a user's points may move it: about as far as groups lie from what others said of them."""
 
 NOISE = np.array([0.12, 0.12, 0.35])
 """Scatter of ln of output rate, TPOT and TTFT in repeated runs of what the model takes to be alike."""
@@ -132,8 +140,6 @@ class Design:
         N cases.
     priors : mapping
         As `PRIORS`.
-    free : collection of str, optional
-        Only these factors; None means all.
     fewest : int
         Points that a level needs.
     """
@@ -142,7 +148,6 @@ class Design:
         self,
         cases: Sequence[Case],
         priors: Mapping[str, Mapping[str, float]] = PRIORS,
-        free: Collection[str] | None = None,
         fewest: int = FEWEST,
     ) -> None:
         levels = [case.about.levels() for case in cases]
@@ -152,8 +157,6 @@ class Design:
         """Parameter index, and for each case its column or -1."""
         for parameter, factors in priors.items():
             for factor, width in factors.items():
-                if width <= 0 or (free is not None and factor not in free):
-                    continue
                 found = [level[factor] for level in levels]
                 often = [level for level, count in Counter(found).items() if count >= fewest]
                 number = {level: len(self.columns) + i for i, level in enumerate(often)}
@@ -212,7 +215,6 @@ def fit_levels(
     *,
     base: Calibration | None = None,
     priors: Mapping[str, Mapping[str, float]] = PRIORS,
-    free: Collection[str] | None = None,
     fewest: int = FEWEST,
     steps: int = STEPS,
 ) -> dict[str, dict[str, dict[str, float]]]:
@@ -226,8 +228,6 @@ def fit_levels(
         A calibration that the shifts come on top of.
     priors : mapping
         As `PRIORS`.
-    free : collection of str, optional
-        Factors that may move; None means all.
     fewest : int
         Points that a level needs to have a shift.
     steps : int
@@ -238,7 +238,7 @@ def fit_levels(
     dict
         Parameter to factor to level to shift.
     """
-    design = Design(data.cases, priors, free, fewest)
+    design = Design(data.cases, priors, fewest)
     fixed = base.parameters([case.about for case in data.cases]) if base else neutral(len(data))
     used = sorted({parameter for parameter, _ in design.codes})
     precision = 1 / np.square(np.array(design.widths))

@@ -19,6 +19,7 @@ from planner.measurement.serving_points import ServingPoint
 from planner.measurement.serving_setup import PointSetup, SetupResolver, missing_statement, weight_bits
 from planner.measurement.serving_sources import source_families
 from planner.measurement.setups import NotPredictable
+from planner.measurement.static_runs import OWN_RUNS
 from planner.measurement.usual_layouts import Pools, pools_of
 from planner.memory.built import SameModel, architecture_of
 from planner.performance.deployed import Deployed, deploy
@@ -32,8 +33,9 @@ from planner.scenario import Deployment, Workload, weight_scheme
 STACKS = ("vllm", "sglang", "tensorrt-llm", "llama.cpp")
 """Engines with a memory rule of their own; others are taken to keep memory like vLLM."""
 BEFORE_V1 = "2025-02"
-"""Month before which vLLM without a version is V0."""
+"""Month before which vLLM without a version is V0, and engines count as old."""
 USUAL_DRAFTS = 3
+USUAL_HIT, MOST_HIT = 0.85, 0.99
 MOST_DRAFTS = 16
 USUAL_OUTPUT = 256.0
 """Output of points that only decode and do not say it [tokens]."""
@@ -247,8 +249,8 @@ def _case(
         gpu=setup.gpu.id,
         architecture=setup.gpu.architecture,
         vendor=setup.gpu.vendor,
-        engine=setup.engine or "other",
-        runtime=runtime_of(point.engine),
+        engine=(setup.engine or "other") + _age(point),
+        runtime=runtime_of(point.engine) + _age(point),
         quantisation=deployed.main_format,
         kind=name,
         disaggregated=pools.prefill_gpus > 0,
@@ -270,7 +272,7 @@ def _case(
         isl=float(isl or 1.0),
         osl=float(osl or USUAL_OUTPUT),
         concurrency=float(point.concurrency) if point.concurrency else math.nan,
-        hit=min(point.prefix_hit or 0.0, 0.99),
+        hit=_hit(point),
         drafted=drafted,
         tokens_per_step=tokens,
         rate=rate,
@@ -278,6 +280,18 @@ def _case(
         measured=measured,
         teaches=_teaches(point, kind, measured),
     )
+
+
+def _age(point: ServingPoint) -> str:
+    """Return what sets the engines of 2024 apart: schedulers and kernels were others then."""
+    return " of 2024" if point.date and point.date[:7] < BEFORE_V1 else ""
+
+
+def _hit(point: ServingPoint) -> float:
+    """Return the share of the input that is cached; replays of agents hit most of theirs."""
+    if point.prefix_hit is not None:
+        return min(point.prefix_hit, MOST_HIT)
+    return USUAL_HIT if point.flags & ServingFlag.CACHED_INPUT else 0.0
 
 
 def runtime_of(engine: str | None) -> str:
@@ -330,5 +344,9 @@ def _teaches(point: ServingPoint, kind: int, measured: tuple[float, float, float
     mixed = _MIXED in notes and "auto-gap" not in notes
     plain = kind == SERVICE and not flags & ServingFlag.CACHED_INPUT
     tpot = known[1] and kind != STATIC and not mixed and (plain or not odd)
-    ttft = known[2] and kind not in (STATIC, DECODE)
-    return known[0], tpot, ttft
+    guessed = kind == SERVICE and point.prefix_hit is None and bool(flags & ServingFlag.CACHED_INPUT)
+    # The latency of most static batches is that of the whole batch; own runs timed the prefill by itself.
+    own = point.source == OWN_RUNS
+    tpot = known[1] if own else tpot
+    ttft = known[2] and (own or kind not in (STATIC, DECODE)) and not guessed
+    return known[0] and not guessed, tpot, ttft

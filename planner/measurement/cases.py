@@ -13,6 +13,10 @@ from planner.performance.levels import Calibration, Circumstances
 from planner.performance.parameters import Array
 from planner.performance.profile import Profile, take
 from planner.performance.steady import Points, Steady, steady_state
+from planner.performance.times import reading_s
+
+LIGHT_MARGIN = 1.02
+"""A measured point may beat nameplate bandwidth by this much: rounding of what was published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,24 @@ class CaseSet:
         array, shape (N, 3)
         """
         return logs_of(steady_state(self.profile, parameters, self.points), self.points, self.mean)
+
+    def faster_than_light(self) -> np.ndarray:
+        """Return which points beat what reading weights and caches at nameplate bandwidth allows.
+
+        Returns
+        -------
+        array of bool, shape (N,)
+            By their output rate or their TPOT, beyond 2 %.
+        """
+        profile, points = self.profile, self.points
+        load = np.maximum(points.concurrency / points.copies, 1.0)
+        each, group = np.maximum(load / profile.dp / profile.pp, 1.0), np.maximum(load / profile.pp, 1.0)
+        step = reading_s(profile, each, group, points.isl + points.osl / 2)
+        most = np.log(load * points.copies * points.tokens_per_step / step / points.gpus)
+        margin = np.log(LIGHT_MARGIN)
+        quick = np.log(reading_s(profile, np.ones_like(each), np.ones_like(group), points.isl))
+        quick = quick - np.log(points.tokens_per_step) - self.measured[:, 1] > margin
+        return np.asarray((self.measured[:, 0] - most > margin) | quick)
 
     def with_rates_met(self, calibration: Calibration) -> CaseSet:
         """Return the set with a concurrency for each point that states a rate alone."""

@@ -231,7 +231,7 @@ def predicted_start(log: StartupLog, fit: MemoryFit) -> bool:
         It fits, and no more sequences were asked for than a model with recurrent states has blocks.
     """
     most = fit.safe_max_num_seqs
-    return fit.fits and (most is None or log.max_num_seqs is None or log.max_num_seqs <= most)
+    return fit.holds and (most is None or log.max_num_seqs is None or log.max_num_seqs <= most)
 
 
 def _whose_pool(log: StartupLog, setup: Setup) -> str | None:

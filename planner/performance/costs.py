@@ -39,12 +39,15 @@ class RowCost:
         Reading its weights once in a pass.
     token_s : float
         Multiplying one token (of experts: one token of the whole group).
+    light_s : float
+        The same at dense peak.
     choice : KernelChoice or None
         The kernel that was assumed.
     """
 
     read_s: float
     token_s: float
+    light_s: float
     choice: KernelChoice | None
 
 
@@ -115,6 +118,8 @@ def build_profile(
                 "head_token_s": sum(rows[i].token_s for i in head),
                 "expert_read_s": sum(rows[i].read_s for i in experts),
                 "expert_token_s": sum(rows[i].token_s for i in experts),
+                "dense_light_s": sum(rows[i].light_s for i in dense),
+                "expert_light_s": sum(rows[i].light_s for i in experts),
                 "choice": min(first.top_k / first.experts, 0.999999) if first else 0.0,
                 "chosen": first.top_k if first else 0,
                 "activation_token_s": costs.activation_bytes() / bandwidth,
@@ -172,21 +177,22 @@ class _Costs:
         row, table = self.table.rows[i], self.table
         count = table.count[i]
         if row.mixing is not None:
-            return RowCost(0.0, 0.0, self.choice(row, row.phase))
+            return RowCost(0.0, 0.0, 0.0, self.choice(row, row.phase))
         if row.kind not in (*MATRICES, "lm_head"):
             read = 0.0 if row.kind == "embedding" else count * row.weight_bytes / self.bandwidth
-            return RowCost(read / READ_DENSE, 0.0, None)
+            return RowCost(read / READ_DENSE, 0.0, 0.0, None)
         choice = self.choice(row, "both")
         slow = choice.slowdown[1] if choice.slowdown_of == "operator" else 1.0
         shares = EXPERT_SHARE if row.experts else MATRIX_SHARE
         width = width_of(choice.compute_dtype)
-        rate = peak_of(self.gpu, width) * shares[width]
+        peak = peak_of(self.gpu, width)
         copies = row.rank_experts if row.experts else 1
         read = count * row.weight_bytes * copies / self.bandwidth
         share = row.top_k / table.sharding.ep if row.experts else 1.0
         return RowCost(
             slow * read / (READ_EXPERTS if row.experts else READ_DENSE),
-            slow * count * row.flops * share / rate,
+            slow * count * row.flops * share / (peak * shares[width]),
+            count * row.flops * share / peak,
             choice,
         )
 
@@ -284,11 +290,12 @@ class _Costs:
                     / (peak * ATTENTION_PREFILL_SHARE),
                     limit,
                     stride,
+                    mixing.entries.window or ENDLESS,
                 )
             )
         found.sort(key=lambda one: -one[0])
-        found = (found + [(0.0, 0.0, 0.0, 0.0, ENDLESS, 1.0)] * MIXINGS)[:MIXINGS]
-        names = ("entry_s", "entry_bytes", "decode_entry_s", "prefill_pair_s", "limit", "stride")
+        found = (found + [(0.0, 0.0, 0.0, 0.0, ENDLESS, 1.0, ENDLESS)] * MIXINGS)[:MIXINGS]
+        names = ("entry_s", "entry_bytes", "decode_entry_s", "prefill_pair_s", "limit", "stride", "kept")
         columns = np.array(found, dtype=float).T
         return dict(zip(names, columns, strict=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -194,17 +195,14 @@ def _fabric(
 
 
 def _pool_bytes(profile: Profile, memory: MemoryFit | None, setup: Setup) -> float:
-    """Return the pool of a rank for one stage's share of a request, by the engine's own rule."""
+    """Return the pool of a rank, no larger than what the requests need that may run at once."""
     if memory is None or memory.pool.max_concurrency < 1:
         usable = setup.gpu.usable_bytes
         left = usable * POOL_SHARE - float(profile.weight_bytes[0] / profile.pp[0]) - OTHER_BYTES
         return max(left, LEAST_POOL * usable)
-    pool = memory.pool
-    requests = pool.max_concurrency / pool.copies
-    if setup.deployment.max_num_seqs is not None:
-        requests = min(requests, setup.deployment.max_num_seqs)
-    held = float(request_bytes(profile, np.array([float(setup.context)]))[0])
-    return requests * held / float(profile.pp[0])
+    limits = [limit for limit in (memory.pool.slots, setup.deployment.max_num_seqs) if limit is not None]
+    held = float(request_bytes(profile, np.array([float(setup.context)]))[0]) / float(profile.pp[0])
+    return min(memory.pool.bytes, *(limit * held for limit in limits), math.inf)
 
 
 def _main_format(table: OperatorTable) -> str:

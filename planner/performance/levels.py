@@ -15,7 +15,7 @@ import numpy as np
 from planner.catalogue import Catalogue
 from planner.performance.parameters import INDEX, Array, neutral
 
-INPUT_ENDS = (600.0, 1500.0, 5000.0, 1e5)
+INPUT_ENDS = (600.0, 1500.0, 5000.0)
 OUTPUT_ENDS = (200.0, 600.0, 1500.0)
 LOAD_ENDS = (2.0, 16.0, 64.0, 256.0)
 """Ends of the classes of input, output and concurrency."""
@@ -84,6 +84,7 @@ class Circumstances:
             "runtime": self.runtime,
             "format": self.quantisation,
             "group": self.group,
+            "set-up": f"{self.group}/{self.quantisation}/{self.kind}",
             "attention": copies,
             "split": split,
             "shape": shape,
@@ -170,7 +171,7 @@ class Calibration:
         for row, case in enumerate(cases):
             levels = case.levels()
             for column, factor, shifts in self._flat:
-                found[row, column] += shifts.get(levels[factor], 0.0)
+                found[row, column] += shifts.get(levels.get(factor, ""), 0.0)
         return found
 
     def distance(self, case: Circumstances) -> str:

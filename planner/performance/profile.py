@@ -44,6 +44,8 @@ class Profile:
         Reading all experts of a rank once.
     expert_token_s : array
         What one token of the whole expert group costs a rank, at even load.
+    dense_light_s, expert_light_s : array
+        The same two at dense peak: what no kernel beats.
     choice : array
         Share of the experts that a token chooses; 0 without experts.
     chosen : array
@@ -70,10 +72,10 @@ class Profile:
         KV pool of one rank.
     weight_bytes : array
         Weights of one rank.
-    entry_s, entry_bytes, decode_entry_s, prefill_pair_s, limit, stride : array, shape (N, mixings)
+    entry_s, entry_bytes, decode_entry_s, prefill_pair_s, limit, stride, kept : array, shape (N, mixings)
         Of each kind of mixing, over all its layers: reading one entry of a request, the bytes it keeps for
         it, multiplying one query with it in decode and in prefill, up to how many tokens of context it looks,
-        and how many tokens share an entry.
+        how many tokens share an entry, and up to how many tokens entries are kept.
     """
 
     tp: Array
@@ -87,6 +89,8 @@ class Profile:
     head_token_s: Array
     expert_read_s: Array
     expert_token_s: Array
+    dense_light_s: Array
+    expert_light_s: Array
     choice: Array
     chosen: Array
     activation_token_s: Array
@@ -107,6 +111,7 @@ class Profile:
     prefill_pair_s: Array
     limit: Array
     stride: Array
+    kept: Array
 
     @property
     def ranks(self) -> Array:

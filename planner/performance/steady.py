@@ -112,7 +112,7 @@ class Steady:
 
 def request_bytes(profile: Profile, tokens: Array) -> Array:
     """Return what one request keeps on a rank [bytes]."""
-    kept = np.minimum(tokens[:, None], profile.limit) / profile.stride
+    kept = np.minimum(tokens[:, None], profile.kept) / profile.stride
     return np.asarray((profile.entry_bytes * kept).sum(1) + profile.state_bytes, dtype=float)
 
 
@@ -173,7 +173,7 @@ def steady_state(
         pace = step / yielded
         busy = cost * np.maximum(load, 1.0) / (first + after * (tpot if number else pace))
         busy = np.clip(busy, 0.0, 0.97)
-        median = alone + step * wait + 0.5 * busy / (1 - busy) * cost * queue + client
+        median = alone + step * wait * others / (others + 1) + 0.5 * busy / (1 - busy) * cost * queue + client
         first = median + wave * load * cost
         # The decoding of one request is stretched by the prefills of those that arrive meanwhile:
         # tpot = pace + shared x cost x rate x tpot, with rate = (load - 1) / (first + after x tpot).
@@ -223,7 +223,8 @@ def _other_kinds(
     static, decoding = points.kind == STATIC, points.kind == DECODE
     if not (static.any() or decoding.any()):
         return found
-    batch = np.minimum(load, found.most)
+    # What measures decoding alone shares one prompt among all requests.
+    batch = np.where(decoding, load, np.minimum(load, found.most))
     step = decode_step(profile, parameters, batch, context, points.drafted).total
     pace = step / found.tokens_per_step
     each = np.maximum(batch / profile.dp, 1.0)

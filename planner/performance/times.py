@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.performance.parameters import (
+    ATTENTION_PREFILL_SHARE,
     DRAFT_LAYERS,
     DRAFT_S,
     HEIGHT,
@@ -126,12 +127,7 @@ def decode_step(
     latency = latency * factor(parameters, "collective_latency")
     moving = moving * factor(parameters, "collective_bytes")
     layer = (dense + experts + launch + latency) / profile.layers
-    hit = -np.expm1(group * np.log1p(-profile.choice))
-    light = (
-        (profile.dense_read_s + profile.head_read_s) * READ_DENSE
-        + profile.expert_read_s * hit * READ_EXPERTS
-        + (reading + profile.state_s * sequences) * READ_CACHE
-    )
+    light = reading_s(profile, sequences, group, context)
     host = profile.host_s * factor(parameters, "host")
     sampling = (sequences * SAMPLE_S + tokens * profile.logit_token_s) * factor(parameters, "sampling")
     drafting = drafted * (layer * DRAFT_LAYERS + DRAFT_S)
@@ -147,6 +143,35 @@ def decode_step(
         host=host * every,
         sampling=sampling * every,
         drafting=drafting * every,
+    )
+
+
+def reading_s(profile: Profile, sequences: Array, group: Array, context: Array) -> Array:
+    """Return the time to read weights and caches once at nameplate bandwidth.
+
+    Parameters
+    ----------
+    profile : Profile
+        Deployments.
+    sequences : array
+        Requests on an attention rank.
+    group : array
+        Tokens of all ranks that share the experts.
+    context : array
+        Mean context [tokens].
+
+    Returns
+    -------
+    array
+        Time [s].
+    """
+    hit = -np.expm1(group * np.log1p(-profile.choice))
+    met = np.minimum(context[:, None], profile.limit) / profile.stride
+    cache = ((profile.entry_s * met).sum(1) + profile.state_s) * sequences
+    return np.asarray(
+        (profile.dense_read_s + profile.head_read_s) * READ_DENSE
+        + profile.expert_read_s * hit * READ_EXPERTS
+        + cache * READ_CACHE
     )
 
 
@@ -198,7 +223,12 @@ def prefill(
     )
     if fixed:
         time = time + (profile.layers * PREFILL_LAYER_S + PREFILL_S) * factor(parameters, "prefill_fixed")
-    return np.asarray(time * factor(parameters, "prefill"))
+    light = (
+        profile.dense_light_s * tokens
+        + profile.expert_light_s * tokens * profile.dp
+        + attention * ATTENTION_PREFILL_SHARE
+    )
+    return together(time * factor(parameters, "prefill"), light * LIGHT_MARGIN, LIGHT_POWER)
 
 
 def expert_s(profile: Profile, group: Array, read: Array | float, compute: Array | float) -> Array:
