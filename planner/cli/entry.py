@@ -21,7 +21,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 """128 + SIGPIPE, as for any program whose reader went away."""
 
-COMMANDS = ("fit", "predict", "simulate", "models", "gpus", "prices", "validate")
+COMMANDS = ("fit", "predict", "simulate", "models", "gpus", "prices", "validate", "calibrate")
 """Each stands in the module of its name and is imported when it is asked for."""
 
 

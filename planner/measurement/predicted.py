@@ -10,6 +10,7 @@ from planner.measurement.operating_point import (
     AUTO_RATE,
     MEASURED_RATE,
     QUANTITIES,
+    SIMULATED_RATE,
     Asked,
     MeasuredPoint,
     chosen_figures,
@@ -87,6 +88,11 @@ class Predicted:
     unmeasured: str = ""
     pools: Pools | None = None
     notes: tuple[str, ...] = ()
+
+    def source_of(self, name: str) -> str:
+        """Return whether a figure was measured or simulated."""
+        found = self.measured.figures.get(name) if self.measured else None
+        return MEASURED_RATE if found is not None and self.figures.get(name) is found else SIMULATED_RATE
 
     @property
     def memory(self) -> MemoryFit:

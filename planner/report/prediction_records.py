@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.report.measured import point_record
-from planner.report.prediction_text import source_of
 from planner.report.table import GIB
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def prediction_record(answer: PredictAnswer) -> dict[str, Any]:
         "verdict": memory.verdict,
         "overloaded": bool(predicted.overload),
         "sentence": answer.sentence,
-        **{name: estimate_record(answer.figures.get(name)) for name in FIGURES},
+        **{name: estimate_record(answer.figures.get(name), predicted.source_of(name)) for name in FIGURES},
         "usd_per_million_output_tokens": cost.value if cost else None,
         "usd_per_million_output_tokens_low": cost.low if cost else None,
         "usd_per_million_output_tokens_high": cost.high if cost else None,
@@ -80,6 +79,7 @@ def prediction_record(answer: PredictAnswer) -> dict[str, Any]:
         "tokens_per_dollar_high": bought.high if bought else None,
         **_working(prediction),
         "throughput": predicted.throughput,
+        "source": predicted.source_of("output_tps_total") if answer.answered else None,
         "provenance": _provenance(answer),
         "simulated": _simulated(prediction),
         "measured": _measured(predicted.measured),
@@ -103,15 +103,15 @@ def served(answer: PredictAnswer) -> float | None:
     return None if rate is None else rate.value / answer.load.osl
 
 
-def estimate_record(found: Estimate | None) -> dict[str, Any] | None:
-    """Return a figure with its 80 % interval and where it comes from."""
+def estimate_record(found: Estimate | None, source: str) -> dict[str, Any] | None:
+    """Return a figure with its 80 % interval and where it comes from: ``measured`` or ``simulated``."""
     if found is None:
         return None
     return {
         "value": found.value,
         "low": found.low,
         "high": found.high,
-        "source": source_of(found),
+        "source": source,
         "provenance": found.provenance,
     }
 
@@ -173,7 +173,7 @@ def _simulated(prediction: Prediction | None) -> dict[str, Any] | None:
     if prediction is None:
         return None
     return {
-        **{name: estimate_record(getattr(prediction, name)) for name in FIGURES},
+        **{name: estimate_record(getattr(prediction, name), "simulated") for name in FIGURES},
         "provenance": prediction.provenance,
     }
 
@@ -184,7 +184,7 @@ def _measured(found: MeasuredPoint | None) -> dict[str, Any] | None:
     return {
         "match": found.match,
         "runs": found.runs,
-        **{name: estimate_record(found.figures.get(name)) for name in FIGURES},
+        **{name: estimate_record(found.figures.get(name), "measured") for name in FIGURES},
         "points": [point_record(point) for point in found.points],
     }
 

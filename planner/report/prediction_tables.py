@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.report.measured import point_record
-from planner.report.prediction_text import interval, number, source_of
+from planner.report.prediction_text import interval, number
 from planner.report.sentences import gpu_label, layout
 from planner.report.table import Column, Table
 
@@ -97,7 +97,7 @@ def figures_table(answer: PredictAnswer) -> Table:
             "name": NAMES[name],
             "value": found.value,
             "interval": interval(found),
-            "source": source_of(found),
+            "source": answer.predicted.source_of(name if name in answer.figures else "output_tps_total"),
         }
         for name, found in named
         if found is not None
@@ -133,7 +133,7 @@ def _side_row(answer: PredictAnswer) -> dict[str, Any]:
         **{name: found.value for name, found in answer.figures.items()},
         "interval": None if rate is None else interval(rate),
         "usd_per_million_output_tokens": None if cost is None else cost.value,
-        "source": _state(answer) if rate is None else source_of(rate),
+        "source": _state(answer) if rate is None else answer.predicted.source_of("output_tps_total"),
     }
 
 

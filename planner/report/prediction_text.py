@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from planner.planning.load import Load
     from planner.report.prediction import PredictAnswer
 
-MEASURED, SIMULATED = "measured", "simulated"
 MANY = 1e4
 """From here on the digits behind the third are zeros."""
 MS_PER_S = 1e3
@@ -42,7 +41,9 @@ def sentence(answer: PredictAnswer) -> str:
     if answer.predicted.unmeasured:
         return f"{where}: {answer.predicted.unmeasured}."
     rate = answer.figures["output_tps_total"]
-    said = [f"{number(rate.value)} output tok/s ({interval(rate)}), {source_of(rate)}"]
+    said = [
+        f"{number(rate.value)} output tok/s ({interval(rate)}), {answer.predicted.source_of('output_tps_total')}"
+    ]
     user, first = answer.figures.get("tps_per_user"), answer.figures.get("ttft_ms")
     if user is not None:
         said.append(f"{number(user.value)} tok/s for each request")
@@ -92,11 +93,6 @@ def time_text(time_ms: float) -> str:
 def interval(estimate: Estimate) -> str:
     """Return the 80 % interval of a figure, such as "707 to 1,574"."""
     return f"{number(estimate.low)} to {number(estimate.high)}"
-
-
-def source_of(estimate: Estimate) -> str:
-    """Return in one word where a figure comes from: measured, or simulated by the model."""
-    return MEASURED if estimate.provenance.startswith(MEASURED) else SIMULATED
 
 
 def measured_sentence(found: MeasuredPoint) -> str:
