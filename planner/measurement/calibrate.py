@@ -68,6 +68,11 @@ def cases_of(points: Iterable[ServingPoint], catalogue: Catalogue) -> tuple[Case
     Returns
     -------
     tuple of CaseSet and int
+
+    Raises
+    ------
+    InvalidInput
+        When none of the points can be used.
     """
     builder = CaseBuilder(catalogue)
     cases: list[Case] = []
@@ -79,6 +84,8 @@ def cases_of(points: Iterable[ServingPoint], catalogue: Catalogue) -> tuple[Case
             cases.append(builder.case(point))
         except NotPredictable:
             skipped += 1
+    if not cases:
+        raise InvalidInput(f"none of {skipped} points can be used: no set-up of them can be predicted")
     data = builder.gather(cases)
     believed = data.teaches & ~data.faster_than_light()[:, None]
     return replace(data, teaches=believed), skipped

@@ -103,6 +103,7 @@ def leave_out(
     *,
     folds: int = FOLDS,
     seed: int = SEED,
+    only: Sequence[int] | None = None,
     priors: Mapping[str, Mapping[str, float]] = PRIORS,
     told: Callable[[str], None] = lambda text: None,
 ) -> LeftOut:
@@ -118,6 +119,8 @@ def leave_out(
         Into how many parts.
     seed : int
         Of the folds.
+    only : sequence of int, optional
+        Only these folds are predicted.
     priors : mapping
         Of the fit.
     told : callable
@@ -131,7 +134,7 @@ def leave_out(
     usable = data.teaches.any(1)
     predicted = np.full((len(data), 3), np.nan)
     distance = [""] * len(data)
-    for number in range(folds):
+    for number in range(folds) if only is None else only:
         learnt = data.part(usable & (fold != number))
         calibration = Calibration(fit_levels(learnt, priors=priors), seen=seen_by(learnt.cases))
         index = np.flatnonzero(fold == number)
