@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from planner.catalogue import Catalogue, Gpu, Model, load_catalogue
 from planner.errors import InvalidInput, unknown_name
-from planner.planning.other_layouts import layout_cautions, other_layouts
-from planner.planning.question import Question, question
-from planner.planning.sizing import Judgement, Sizes, judge, layouts
-from planner.report.fit import FitAnswer, FitReport
-from planner.report.sentences import layout
-from planner.report.weight_format import weight_format
+from planner.planning.other_layouts import other_layouts
+from planner.planning.question import question
+from planner.planning.sizing import judge
+from planner.report.answers import fit_answer
+from planner.report.fit import FitReport
 
 if TYPE_CHECKING:
     from planner.measurement.validate_file import AnyValidation
@@ -152,7 +151,7 @@ def fit(
         )
     answers = [
         replace(
-            _fit_answer(asked, card, found[card.id]),
+            fit_answer(asked, card, found[card.id], _layout_notes(found[card.id], card, asked.sizes)),
             measured=measured.get(card.id),
             accuracy=memory_accuracy(base.engine.partition("==")[0].strip(), kind),
             others=others,
@@ -258,7 +257,8 @@ def predict(
             pools=Pools(*disaggregated) if disaggregated else None,
             network_bytes_per_s=network_bytes_per_s,
         )
-        answers.append(PredictAnswer(_fit_answer(asked, card, found.judgement), found, shown))
+        notes = _layout_notes(found.judgement, card, asked.sizes)
+        answers.append(PredictAnswer(fit_answer(asked, card, found.judgement, notes), found, shown))
     return PredictReport(tuple(answers))
 
 
@@ -369,7 +369,8 @@ def simulate(
         network_bytes_per_s=network_bytes_per_s,
         progress=progress,
     )
-    return SimulateReport(_fit_answer(asked, asked.gpus[0], found.judgement), found)
+    notes = _layout_notes(found.judgement, asked.gpus[0], asked.sizes)
+    return SimulateReport(fit_answer(asked, asked.gpus[0], found.judgement, notes), found)
 
 
 def validate(
@@ -400,52 +401,3 @@ def validate(
 
 def _catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
     return given if isinstance(given, Catalogue) else load_catalogue(given)
-
-
-def _fit_answer(asked: Question, gpu: Gpu, judged: Judgement) -> FitAnswer:
-    """Return the memory answer for one accelerator, without what was measured."""
-    weights = weight_format(
-        asked.model,
-        asked.base.weight_dtype,
-        None if asked.dtype_given or not asked.chosen.quantisation else asked.name,
-    )
-    return FitAnswer(
-        model=asked.model.id,
-        model_name=asked.model.name,
-        config_status=asked.model.config_status,
-        gpu=gpu.id,
-        gpu_name=gpu.name,
-        node_gpus=gpu.node_gpus,
-        sized=asked.sizes.given,
-        memory=judged.memory,
-        one_node=judged.one_node,
-        smallest=judged.smallest,
-        catalogue_digest=asked.catalogue.digest,
-        usable_known=gpu.usable.confidence,
-        weight_format=weights.text,
-        variant=weights.variant,
-        price=asked.prices.get(gpu.id),
-        no_price=asked.unpriced.get(gpu.id),
-        notes=(*_notes(asked.model), *_layout_notes(judged, gpu, asked.sizes)),
-    )
-
-
-def _notes(model: Model) -> tuple[str, ...]:
-    if model.config_status == "published":
-        return ()
-    because = f": {model.config_note}" if model.config_note else ""
-    return (f"the configuration of {model.name} is {model.config_status}{because}",)
-
-
-def _layout_notes(judged: Judgement, gpu: Gpu, sizes: Sizes) -> tuple[str, ...]:
-    """Return which layout was chosen where the sizes leave a choice, and what it costs in latency."""
-    deployment = judged.memory.deployment
-    said = []
-    if sizes.gpus is not None and len(layouts(sizes, gpu, deployment)) > 1:
-        usual = layouts(sizes, gpu, deployment)[0]
-        if (usual.tp, usual.pp) != (deployment.tp, deployment.pp):
-            said.append(
-                f"of {deployment.gpus} GPUs {layout(usual)} is usual, but does not do; {layout(deployment)} "
-                "is the first layout that does. Name --tp or --pp to have another one judged"
-            )
-    return (*said, *layout_cautions(deployment, gpu.node_gpus))

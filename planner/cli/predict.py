@@ -72,7 +72,8 @@ def command(
       planner predict --model kimi-k3 --gpu mi355x --isl 1024 --osl 400 --concurrency 32
       planner predict --model kimi-k3 --gpu mi355x,b300 --isl 8k --osl 1k --rate 2 \\
         --price mi355x=2.50,b300=6.00
-      planner predict --model deepseek-r1 --gpu mi355x --tp 8 --isl 1k --osl 1k --concurrency 64 --json
+      planner predict --model deepseek-r1 --gpu mi355x --tp 8 --isl 1k --osl 1k --json \\
+        --concurrency 64 --engine sglang
       planner predict --model deepseek-r1 --gpu h200 --isl 4k --osl 1k --concurrency 64 \\
         --speculative-tokens 1 --draft mtp --throughput simulated
       planner predict --model deepseek-r1 --gpu b200 --tp 8 --isl 8k --osl 1k --concurrency 256 \\

@@ -144,10 +144,11 @@ def command(
     \b
     Examples:
       planner simulate --model llama-3.1-8b --gpu h100 --isl 1k --osl 256 --rate 8
-      planner simulate --model kimi-k3 --gpu mi355x --isl 8k --osl 1k --concurrency 64 --requests 1000
-      planner simulate --model qwen3-32b --gpu h200 --tp 1 --isl 2k --osl 500 --rate 2 --arrivals gamma \\
-        --cv 2 --lengths lognormal --slo-ttft 2s --slo-tpot 50ms
-      planner simulate --model llama-3.3-70b --gpu mi300x --tp 4 --trace requests.csv --csv --out served.csv
+      planner simulate --model kimi-k3 --gpu mi355x --isl 8k --osl 1k --concurrency 64
+      planner simulate --model qwen3-32b --gpu h200 --tp 1 --isl 2k --osl 500 --rate 2 \\
+        --arrivals gamma --cv 2 --lengths lognormal --slo-ttft 2s --slo-tpot 50ms
+      planner simulate --model llama-3.3-70b --gpu mi300x --tp 4 --trace requests.csv \\
+        --csv --out served.csv
 
     Exit codes: 0 simulated, 2 wrong usage or a load that cannot be carried, 3 it does not fit.
     """

@@ -41,9 +41,8 @@ def sentence(answer: PredictAnswer) -> str:
     if answer.predicted.unmeasured:
         return f"{where}: {answer.predicted.unmeasured}."
     rate = answer.figures["output_tps_total"]
-    said = [
-        f"{number(rate.value)} output tok/s ({interval(rate)}), {answer.predicted.source_of('output_tps_total')}"
-    ]
+    source = answer.predicted.source_of("output_tps_total")
+    said = [f"{number(rate.value)} output tok/s, {source} (80 % interval {interval(rate)})"]
     user, first = answer.figures.get("tps_per_user"), answer.figures.get("ttft_ms")
     if user is not None:
         said.append(f"{number(user.value)} tok/s for each request")
