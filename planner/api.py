@@ -151,7 +151,7 @@ def fit(
         )
     answers = [
         replace(
-            fit_answer(asked, card, found[card.id], _layout_notes(found[card.id], card, asked.sizes)),
+            fit_answer(asked, card, found[card.id]),
             measured=measured.get(card.id),
             accuracy=memory_accuracy(base.engine.partition("==")[0].strip(), kind),
             others=others,
@@ -257,8 +257,7 @@ def predict(
             pools=Pools(*disaggregated) if disaggregated else None,
             network_bytes_per_s=network_bytes_per_s,
         )
-        notes = _layout_notes(found.judgement, card, asked.sizes)
-        answers.append(PredictAnswer(fit_answer(asked, card, found.judgement, notes), found, shown))
+        answers.append(PredictAnswer(fit_answer(asked, card, found.judgement), found, shown))
     return PredictReport(tuple(answers))
 
 
@@ -369,8 +368,7 @@ def simulate(
         network_bytes_per_s=network_bytes_per_s,
         progress=progress,
     )
-    notes = _layout_notes(found.judgement, asked.gpus[0], asked.sizes)
-    return SimulateReport(fit_answer(asked, asked.gpus[0], found.judgement, notes), found)
+    return SimulateReport(fit_answer(asked, asked.gpus[0], found.judgement), found)
 
 
 def validate(

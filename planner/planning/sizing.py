@@ -45,12 +45,15 @@ class Judgement:
     one_node : MemoryFit or None
         One whole node, where no sizes were given and the model can be divided over a node.
     smallest : MemoryFit or None
-        The smallest deployment that fits.
+        The smallest deployment that fits: of those that are tried, or the given one where it has fewer GPUs.
+    even : MemoryFit or None
+        The smallest that divides or fills nodes, where the given one is smaller and does neither.
     """
 
     memory: MemoryFit
     one_node: MemoryFit | None
     smallest: MemoryFit | None
+    even: MemoryFit | None = None
 
 
 def judge(
@@ -89,6 +92,8 @@ def judge(
         model=model, gpu=gpu, workload=workload, deployment=base, catalogue=catalogue
     )
     if given is not None:
+        if given.fits and (smallest is None or given.deployment.gpus < smallest.deployment.gpus):
+            return Judgement(given, None, given, smallest if gpu.whole_nodes else None)
         return Judgement(given, None, smallest)
     if smallest is None:
         one_node = usual(Sizes(gpus=gpu.node_gpus), that_fits=False)
