@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from planner.catalogue import Gpu, Model
 from planner.planning.question import Question
 from planner.planning.sizing import Judgement
 from planner.report.fit import FitAnswer
+from planner.report.layout_notes import layout_notes
 from planner.report.weight_format import weight_format
 
 
-def fit_answer(asked: Question, gpu: Gpu, judged: Judgement, layout_notes: Iterable[str] = ()) -> FitAnswer:
+def fit_answer(asked: Question, gpu: Gpu, judged: Judgement) -> FitAnswer:
     """Return the memory answer for one accelerator, without what was measured.
 
     Parameters
@@ -22,8 +21,6 @@ def fit_answer(asked: Question, gpu: Gpu, judged: Judgement, layout_notes: Itera
         One of its accelerators.
     judged : Judgement
         Its memory.
-    layout_notes : iterable of str
-        What is to be said of the layout.
 
     Returns
     -------
@@ -51,7 +48,7 @@ def fit_answer(asked: Question, gpu: Gpu, judged: Judgement, layout_notes: Itera
         variant=weights.variant,
         price=asked.prices.get(gpu.id),
         no_price=asked.unpriced.get(gpu.id),
-        notes=(*_notes(asked.model), *layout_notes),
+        notes=(*_notes(asked.model), *layout_notes(judged, gpu, asked.sizes)),
     )
 
 
