@@ -27,7 +27,7 @@ the width of the terminal is used up to 100 columns.
 |---|---|
 | 0 | yes, or done; also where it fits tightly, with a margin within the error of the estimate |
 | 1 | an internal error; `--debug` shows where |
-| 2 | wrong usage, or a catalogue, model or file that cannot be |
+| 2 | wrong usage, a catalogue, model or file that cannot be, or a load that cannot be carried |
 | 3 | the model does not fit; also where it is tight and does not fit as set up |
 
 4 is kept for later commands: no plan meets the objective.

@@ -95,12 +95,14 @@ def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 )
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
-    """Size the serving of large language models: does it fit, on how many GPUs, at what cost.
+    """Size the serving of large language models: does it fit, on how many GPUs, how fast, at what cost.
 
     \b
     Examples:
       planner fit --model kimi-k3 --gpu mi355x,b200,b300
       planner fit --model llama-3.3-70b --gpu h100 --gpus 4 --context 32k
+      planner predict --model kimi-k3 --gpu mi355x,b300 --isl 1k --osl 400 --concurrency 32
+      planner simulate --model llama-3.1-8b --gpu h100 --isl 1k --osl 256 --rate 8
       planner models qwen3
       planner gpus show mi355x
       planner prices show b200

@@ -14,7 +14,7 @@ from planner.report.fit import FitAnswer
 from planner.report.prediction_records import SCHEMA, flat_record, prediction_record
 from planner.report.prediction_tables import figures_table, side_by_side
 from planner.report.prediction_text import sentence
-from planner.report.table import records_to_csv
+from planner.report.table import frame_of, records_to_csv
 
 if TYPE_CHECKING:
     import pandas
@@ -110,6 +110,10 @@ class PredictAnswer:
         """Return the answer in words; `to_dict` has the rest."""
         return f"<PredictAnswer: {self.sentence}>"
 
+    def __str__(self) -> str:
+        """Return the answer in words."""
+        return self.sentence
+
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as one JSON-ready object of schema `planner.predict/1`."""
         return prediction_record(self)
@@ -179,6 +183,10 @@ class PredictReport:
         """Return the answers in words."""
         return f"<PredictReport: {' '.join(answer.sentence for answer in self.answers)}>"
 
+    def __str__(self) -> str:
+        """Return the answers in words, one line for each accelerator."""
+        return "\n".join(answer.sentence for answer in self.answers)
+
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""
         if len(self.answers) == 1:
@@ -197,9 +205,7 @@ class PredictReport:
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame with one row for each accelerator."""
-        import pandas
-
-        return pandas.DataFrame(self.to_records())
+        return frame_of(self.to_records())
 
     def _repr_html_(self) -> str:
         if len(self.answers) == 1:

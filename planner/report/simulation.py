@@ -9,7 +9,7 @@ from planner.economics.tokens import usd_per_million_tokens
 from planner.report.fit import FitAnswer
 from planner.report.prediction_text import load_text, number
 from planner.report.sentences import place
-from planner.report.table import Column, Table, records_to_csv
+from planner.report.table import Column, Table, frame_of, records_to_csv
 
 if TYPE_CHECKING:
     import pandas
@@ -115,22 +115,28 @@ class SimulateReport:
             "catalogue_digest": self.fit.catalogue_digest,
         }
 
-    def to_csv(self) -> str:
-        """Return one line for each simulated request under a header; times in seconds."""
+    def __str__(self) -> str:
+        """Return the outcome in words."""
+        return self.sentence
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one record for each simulated request, times in seconds."""
         if self.result is None:
-            return ""
+            return []
         columns = {name: values.tolist() for name, values in self.result.requests.columns().items()}
-        rows = [
+        return [
             {name: None if value != value else value for name, value in zip(columns, values, strict=True)}
             for values in zip(*columns.values(), strict=True)
         ]
-        return records_to_csv(rows, list(columns))
+
+    def to_csv(self) -> str:
+        """Return one line for each simulated request under a header."""
+        records = self.to_records()
+        return records_to_csv(records, list(records[0])) if records else ""
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame with one row for each simulated request."""
-        import pandas
-
-        return pandas.DataFrame() if self.result is None else self.result.to_frame()
+        return frame_of(self.to_records())
 
     def _repr_html_(self) -> str:
         import html
