@@ -12,6 +12,7 @@ from planner.memory.levers import TUNED_BATCH, TUNED_FRACTION, Pulled, levers, r
 from planner.memory.overheads import warm_up_warnings
 from planner.memory.records import MemoryFit, Pool, StageMemory
 from planner.memory.setup import Setup, prepare
+from planner.memory.starting import sequence_warnings, unheld_sequences
 from planner.memory.verdict import Verdict, judge, replication_warnings, tightness_warning
 from planner.scenario import Deployment, Workload
 from planner.scenario.legal import check_legal
@@ -118,10 +119,58 @@ def fit_memory(
             *setup.warnings,
             *(late or tightness_warning(verdict)),
             *replication_warnings(setup),
-            *_slot_warnings(setup, pool),
+            *sequence_warnings(setup, pool),
         ),
         assumptions=tuple(setup.assumptions),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class QuickFit:
+    """Whether a deployment fits, without what would lift its limit.
+
+    Parameters
+    ----------
+    fits : bool
+        Whether it starts and holds what was asked.
+    weights_bytes : float
+        Weights of all stages.
+    slots : int or None
+        Requests at once with which it would start, where only their number keeps it from starting.
+    """
+
+    fits: bool
+    weights_bytes: float
+    slots: int | None = None
+
+
+def quick_fit(
+    *, model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
+) -> QuickFit:
+    """Return whether one deployment fits, and no more; a search asks this of many.
+
+    Parameters
+    ----------
+    model, gpu, deployment, workload, catalogue
+        As for `fit_memory`.
+
+    Returns
+    -------
+    QuickFit
+
+    Raises
+    ------
+    PlannerError
+        As `fit_memory` does.
+    """
+    setup = _legal(model, gpu, deployment, workload, catalogue)
+    weights = [groups.total() for groups in setup.weights]
+    if max(weights) > gpu.usable_bytes:
+        return QuickFit(False, sum(weights))
+    found = _measure(setup)
+    verdict = judge(setup, found.stages, found.pool, found.needed_bytes, tunable=False)
+    unheld = not verdict.fits and found.fits(setup) and unheld_sequences(setup, found.pool)
+    return QuickFit(verdict.fits, sum(weights), found.pool.slots if unheld else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +208,12 @@ def _examine(
     model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
 ) -> tuple[Setup, Measure]:
     """Return a deployment made ready and measured; a PlannerError where it is impossible."""
+    setup = _legal(model, gpu, deployment, workload, catalogue)
+    return setup, _measure(setup)
+
+
+def _legal(model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue) -> Setup:
+    """Return a deployment made ready; a PlannerError where it is impossible."""
     setup = prepare(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
     check_legal(
         architecture=setup.architecture,
@@ -178,7 +233,7 @@ def _examine(
         version=setup.version,
         model=model.id,
     )
-    return setup, _measure(setup)
+    return setup
 
 
 def _advice(
@@ -252,16 +307,3 @@ def growth_bytes(setup: Setup, stage: int) -> float:
     """
     found = cells(setup, setup.caches(stage))
     return found.growing_bytes or found.window_bytes
-
-
-def _slot_warnings(setup: Setup, pool: Pool) -> list[str]:
-    """Return what to set where a hybrid's default number of requests exceeds the blocks there are."""
-    if not pool.slots or setup.stack.id != "vllm":
-        return []  # nothing starts without a single block, whatever the number of requests
-    asked = int(setup.assume("max_num_seqs", setup.deployment.max_num_seqs))
-    if asked <= pool.slots or setup.deployment.enforce_eager:
-        return []
-    return [
-        f"max_num_seqs {asked:,} exceeds the {pool.slots:,} blocks of the pool: with full graphs a model "
-        f"with recurrent states does not start; set max_num_seqs to {pool.slots:,} or less"
-    ]

@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.memory.records import Pool, StageMemory
 from planner.memory.setup import Setup
+from planner.memory.starting import lower_fraction, unheld_sequences
 from planner.scenario import Workload
 from planner.scenario.support import has_units
 from planner.units import format_bytes
@@ -85,6 +86,7 @@ def levers(setup: Setup, stage: StageMemory, pool: Pool, workload: Workload) -> 
     Lever
     """
     yield from _less_load(setup, stage, pool, workload)
+    yield from _start(setup, stage, pool)
     yield from _options(setup)
     yield from _caches(setup, stage)
     yield from _weights(setup)
@@ -106,6 +108,18 @@ def _less_load(setup: Setup, stage: StageMemory, pool: Pool, workload: Workload)
             f"at most {most:,} {'request' if most == 1 else 'requests'} at once",
             workload=fewer,
         )
+
+
+def _start(setup: Setup, stage: StageMemory, pool: Pool) -> Iterator[Lever]:
+    """Yield what lets an engine start whose pool holds enough."""
+    if unheld_sequences(setup, pool):
+        text = f"set max_num_seqs to {pool.slots:,}: a block of the pool for each request"
+        yield Lever("max_num_seqs", text, {"max_num_seqs": pool.slots})
+    over = stage.available_bytes > 0 and stage.taken_bytes > stage.usable_bytes
+    if over and setup.deployment.kv_cache_memory_bytes is None:
+        fraction = lower_fraction(stage)
+        text = f"lower the memory fraction to {fraction:g}, which leaves room for graphs"
+        yield Lever("memory fraction", text, {"memory_fraction": fraction})
 
 
 def _options(setup: Setup) -> Iterator[Lever]:

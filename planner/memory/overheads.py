@@ -16,7 +16,6 @@ from planner.architecture.tensors import Sharding
 from planner.memory.records import StageMemory
 from planner.memory.setup import Setup
 from planner.memory.weights import NOT_SERVED
-from planner.memory.widths import step_widths
 from planner.units import format_bytes
 
 LOGIT_BYTES = 4
@@ -58,7 +57,7 @@ def activation_bytes(setup: Setup, stage: int) -> float:
     """
     deployment = setup.deployment
     tokens = batch_tokens(setup)
-    widths = step_widths(setup.architecture, deployment.sharding)
+    widths = setup.step_widths()
     sequences = min(int(setup.assume("max_num_seqs", deployment.max_num_seqs)), tokens)
     samples = stage == len(setup.stages) - 1
     sampler = setup.number("sampler_bytes_per_logit") * sequences * widths.vocab if samples else 0.0
@@ -165,9 +164,10 @@ def warm_up_warnings(setup: Setup, stages: Sequence[StageMemory]) -> list[str]:
         samples = stage.stage == len(stages) - 1
         logits = LOGIT_BYTES * sequences * setup.architecture.vocab_size if samples else 0
         needed = logits + (0.0 if deducted else stage.graph_bytes)
-        if needed > stage.reserve_bytes:
+        left = max(stage.usable_bytes - stage.budget_bytes, 0.0)
+        if needed > left:
             return [
                 f"tight: after the KV pool is cut, graphs and sampling take {format_bytes(needed)}, and the "
-                f"memory fraction leaves {format_bytes(stage.reserve_bytes)}; lower it, or max_num_seqs"
+                f"memory fraction leaves {format_bytes(left)}; lower it, or max_num_seqs"
             ]
     return []

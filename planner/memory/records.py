@@ -50,8 +50,6 @@ class StageMemory:
         The same by weight group.
     activation_bytes, graph_bytes, non_torch_bytes : float
         Peak activation of a profile step, captured graphs, and communication buffers with the device context.
-    reserve_bytes : float
-        What the engine leaves unused on purpose: usable minus budget.
     kv_pool_bytes : float
         The KV pool, states included; 0 where nothing is left.
     state_bytes : float
@@ -69,10 +67,20 @@ class StageMemory:
     activation_bytes: float
     graph_bytes: float
     non_torch_bytes: float
-    reserve_bytes: float
     kv_pool_bytes: float
     state_bytes: float
     available_bytes: float
+
+    @property
+    def taken_bytes(self) -> float:
+        """Return what is in use once the engine runs: weights, working memory, graphs and the KV pool."""
+        working = self.activation_bytes + self.graph_bytes + self.non_torch_bytes
+        return self.weights_bytes + working + self.kv_pool_bytes
+
+    @property
+    def reserve_bytes(self) -> float:
+        """Return what stays unused; graphs that are captured after the pool is cut are not a part of it."""
+        return max(self.usable_bytes - self.taken_bytes, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +189,11 @@ class MemoryFit:
     safe_max_num_seqs: int | None = None
     warnings: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = field(default=())
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the pool holds what was asked, if the engine starts."""
+        return self.max_context >= self.context and self.max_concurrency >= self.concurrency
 
     @property
     def kv_tokens(self) -> int:

@@ -18,6 +18,7 @@ from planner.errors import InvalidInput
 from planner.memory.built import SameModel, architecture_of, count_caches
 from planner.memory.records import Assumption
 from planner.memory.weights import Tiles, split_layers, stage_weights
+from planner.memory.widths import Widths, step_widths
 from planner.scenario import Deployment, Workload
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
 from planner.units import format_bytes
@@ -79,6 +80,7 @@ class Setup:
     assumptions: list[Assumption] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _caches: dict[int | None, Counter[Cache]] = field(default_factory=dict)
+    _widths: Widths | None = None
 
     def setting(self, name: str) -> Setting:
         """Return the engine's value of a named parameter, without noting it as an assumption."""
@@ -144,6 +146,12 @@ class Setup:
     def forget_caches(self) -> None:
         """Count the caches anew, after layers were added."""
         self._caches.clear()
+
+    def step_widths(self) -> Widths:
+        """Return the widths of a step on a rank, which are those of every stage."""
+        if self._widths is None:
+            self._widths = step_widths(self.architecture, self.deployment.sharding)
+        return self._widths
 
     def has_states(self) -> bool:
         """Return whether the model keeps recurrent states."""

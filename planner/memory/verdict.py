@@ -9,6 +9,7 @@ from planner.architecture.caches import StateCache
 from planner.architecture.tensors import Split
 from planner.memory.records import Pool, StageMemory
 from planner.memory.setup import Setup
+from planner.memory.starting import obstacle
 from planner.units import format_bytes
 
 
@@ -69,6 +70,10 @@ def judge(
     else:
         close = stage.available_bytes > 0 and margin > -uncertainty
         verdict = "tight" if tunable or close else "does not fit"
+    stopped = obstacle(setup, stages, pool) if fits else None
+    if stopped:
+        # Another value of one option is enough, as for what is tight and does not fit as set up.
+        return Verdict(False, "tight", stopped, margin, uncertainty)
     return Verdict(fits, verdict, _limit(setup, stage, pool), margin, uncertainty)
 
 

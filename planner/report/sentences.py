@@ -129,6 +129,8 @@ def reason(memory: MemoryFit) -> str:
             f"weights and working memory take {fixed_bytes / GIB:,.1f} GiB of each GPU, "
             f"where {budget:,.1f} GiB can be used"
         )
+    if memory.holds:
+        return memory.binding_limit
     wanted = max(memory.concurrency, 1)
     what = "one request" if wanted == 1 else f"{wanted:,} requests"
     needed = wanted * memory.needed_kv_bytes / GIB

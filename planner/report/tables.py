@@ -185,11 +185,12 @@ def memory_parts(memory: MemoryFit) -> list[tuple[str, float, str]]:
         ("graphs", rank.graph_bytes, "captured graphs"),
         ("buffers", rank.non_torch_bytes, "communication between GPUs, and the device context"),
     ]
-    reserve = rank.reserve_bytes
-    if memory.fits:
-        # Graphs that the engine captures after it has made the pool take from the reserve.
-        reserve = min(reserve, rank.usable_bytes - sum(size for _, size, _ in parts))
-    parts.append(("reserve", reserve, "left unused by the engine's memory fraction"))
+    why = (
+        "left unused by the engine's memory fraction"
+        if rank.budget_bytes < rank.usable_bytes
+        else "left free"
+    )
+    parts.append(("reserve", rank.reserve_bytes, why))
     return [part for part in parts if part[1] > 0]
 
 

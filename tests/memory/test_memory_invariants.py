@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from planner.catalogue import Catalogue, load_catalogue
-from planner.errors import IllegalDeployment
+from planner.errors import IllegalDeployment, PlannerError
 from planner.memory import MemoryFit, fit_memory
+from planner.report.records import per_rank_gib
 from planner.scenario import Deployment, Workload
 from tests.memory.asking import fit
 
@@ -147,7 +148,8 @@ def test_a_larger_share_of_the_device_never_holds_fewer_tokens(
     except IllegalDeployment:
         assume(False)
     assert much.kv_tokens >= less.kv_tokens
-    assert much.fits or not less.fits
+    graphs_fit = all(stage.taken_bytes <= stage.usable_bytes for stage in much.stages)
+    assert much.fits or not less.fits or not graphs_fit
 
 
 @QUIET
@@ -162,6 +164,57 @@ def test_the_parts_of_a_stage_add_up(model: str, engine: str, tp: int) -> None:
         assert stage.budget_bytes <= stage.usable_bytes
         assert stage.kv_pool_bytes == max(stage.available_bytes, 0)
     assert found.pool.bytes <= max(stage.available_bytes for stage in found.stages) or found.pool.bytes == 0
+
+
+@QUIET
+@given(
+    models,
+    st.sampled_from((*ENGINES, "llama.cpp")),
+    st.sampled_from(("b200-sxm", "mi300x", "l40s", "h100-sxm")),
+    sizes,
+    st.one_of(st.none(), st.floats(0.3, 1.0)),
+    st.one_of(st.none(), st.integers(1, 1 << 38)),
+)
+def test_the_parts_of_a_deployment_that_fits_fill_the_device(
+    model: str, engine: str, gpu: str, tp: int, fraction: float | None, pool_bytes: int | None
+) -> None:
+    try:
+        found = fit(
+            whole(),
+            model,
+            gpu,
+            8192,
+            engine=engine,
+            tp=tp,
+            memory_fraction=fraction,
+            kv_cache_memory_bytes=pool_bytes,
+        )
+    except PlannerError:
+        assume(False)
+    for stage in found.stages:
+        shown = per_rank_gib(stage)
+        parts = [shown[f"{part}_gib"] for part in ("weights", "kv_pool", "activation", "graph", "non_torch")]
+        parts.append(shown["reserve_gib"])
+        assert min(parts) >= 0
+        if found.fits:
+            assert sum(parts) == pytest.approx(shown["usable_gib"], abs=1 / 1024)
+        else:
+            assert sum(parts) >= shown["usable_gib"] - 1 / 1024
+    assert found.kv_tokens >= 0
+
+
+def test_graphs_beyond_the_memory_fraction_do_not_start() -> None:
+    found = fit(whole(), "llama-3.1-8b", "h100-sxm", 8192, engine="vllm==0.19.0", memory_fraction=1.0)
+    assert (found.fits, found.verdict, found.holds) == (False, "tight", True)
+    assert found.binding_limit.startswith("graphs: ")
+    assert "the memory fraction leaves 0 B; lower it to 0.98" in found.binding_limit
+    assert any(text.startswith("lower the memory fraction to 0.98") for text in found.remedies)
+
+
+def test_a_pool_set_by_hand_is_no_larger_than_what_is_left() -> None:
+    found = fit(whole(), "llama-3.1-8b", "h100-sxm", 8192, kv_cache_memory_bytes=70 * 2**30)
+    assert not found.fits
+    assert found.binding_limit.startswith("kv_cache_memory_bytes: 70.00 GiB are asked, and beside the rest 6")
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -34,7 +34,6 @@ def stage(*, number: int = 0, weights_gib: float = 100.0, usable_gib: float = 16
         activation_bytes=4.0 * GIB,
         graph_bytes=1.0 * GIB,
         non_torch_bytes=1.0 * GIB,
-        reserve_bytes=usable_gib * 0.1 * GIB,
         kv_pool_bytes=max(0.0, available_gib) * GIB,
         state_bytes=0.5 * GIB,
         available_bytes=available_gib * GIB,

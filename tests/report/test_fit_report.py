@@ -95,7 +95,7 @@ def test_parts_of_a_gpu_that_fits_add_up_to_what_is_usable():
 
 def test_parts_leave_out_what_is_empty():
     names = [name for name, _, _ in memory_parts(memory(weights_gib=190.0))]
-    assert names == ["weights", "activation", "graphs", "buffers", "reserve"]
+    assert names == ["weights", "activation", "graphs", "buffers"]
 
 
 def test_several_answers_stand_under_results():

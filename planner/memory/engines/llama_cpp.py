@@ -34,7 +34,6 @@ class LlamaCppRule:
             activation_bytes=compute,
             graph_bytes=0.0,
             non_torch_bytes=held,
-            reserve_bytes=0.0,
             kv_pool_bytes=max(
                 min(available, setup.concurrency * self.request_bytes(setup, setup.context)), 0.0
             ),

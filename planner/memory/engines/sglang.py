@@ -34,7 +34,6 @@ class SglangRule:
             activation_bytes=0.0,
             graph_bytes=0.0,
             non_torch_bytes=started,
-            reserve_bytes=usable - started - budget,
             kv_pool_bytes=max(available, 0.0),
             state_bytes=0.0,
             available_bytes=available,
@@ -102,7 +101,7 @@ class SglangRule:
             rest = available - slots * found.state_bytes
         share = setup.number("window_ratio") if found.growing_bytes else 1.0
         cell = found.growing_bytes + share * found.window_bytes
-        tokens = int(rest // cell) // page * page * setup.deployment.dcp if cell else 0
+        tokens = max(int(rest // cell) // page * page * setup.deployment.dcp, 0) if cell else 0
         window_tokens = int(tokens * share)
 
         def holds(length: int) -> float:

@@ -38,7 +38,6 @@ class TensorRtLlmRule:
             activation_bytes=activation,
             graph_bytes=graphs,
             non_torch_bytes=held,
-            reserve_bytes=max(free, 0.0) * (1 - fraction),
             kv_pool_bytes=max(available, 0.0),
             state_bytes=0.0,
             available_bytes=available,

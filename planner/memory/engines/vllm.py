@@ -43,7 +43,6 @@ class VllmRule:
             activation_bytes=activation,
             graph_bytes=graphs,
             non_torch_bytes=non_torch,
-            reserve_bytes=usable - budget,
             kv_pool_bytes=max(available, 0.0),
             state_bytes=0.0,
             available_bytes=available,
