@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from planner.measurement.cases import Case, CaseSet
+from planner.measurement.static_runs import OWN_RUNS
 from planner.performance.levels import Calibration
 from planner.performance.parameters import INDEX, PARAMETERS, Array, neutral
 
@@ -79,8 +80,7 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "kind/runtime": 0.2,
             "family": 0.12,
             "architecture/engine": 0.06,
-            "group": 0.06,
-            "set-up": 0.16,
+            "set-up": 0.18,
         },
         "output": {"all": 0.1, "kind/runtime": 0.2, "split": 0.15, "runtime": 0.12, "group": 0.04},
         "pool": {"all": 0.1, "engine": 0.1},
@@ -89,9 +89,8 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "runtime": 0.3,
             "shape": 0.3,
             "shape/engine": 0.08,
-            "load": 0.05,
             "statistic/engine": 0.08,
-            "split/load": 0.25,
+            "split": 0.2,
             "kind/runtime": 0.4,
             "group": 0.14,
             "set-up": 0.08,
@@ -113,6 +112,8 @@ HUBER = 1.2
 """Residuals beyond so many scatters pull with constant force."""
 SERIES_POWER = 0.5
 """The weight of a point is its series' number of points to minus this power."""
+EXACT_WEIGHT = 4.0
+"""Weight of own runs, whose prefills were timed by themselves, over points of services."""
 FEWEST = 6
 """A level with fewer points has no shift of its own."""
 STEPS = 6
@@ -275,7 +276,8 @@ def series_weights(cases: Sequence[Case]) -> Array:
     """Return the weight of each case: points of one sweep over concurrency share theirs."""
     keys = [(case.about.group, case.key, case.isl, case.osl, case.drafted, case.about.kind) for case in cases]
     sizes = Counter(keys)
-    return np.array([float(sizes[key]) for key in keys]) ** -SERIES_POWER
+    exact = np.array([EXACT_WEIGHT if case.point.source == OWN_RUNS else 1.0 for case in cases])
+    return np.asarray(exact * np.array([float(sizes[key]) for key in keys]) ** -SERIES_POWER)
 
 
 def _slopes(data: CaseSet, parameters: Array, predicted: Array, used: Sequence[int]) -> list[Array]:

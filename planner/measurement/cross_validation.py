@@ -21,7 +21,8 @@ from planner.performance.parameters import Array
 
 FOLDS = 5
 SEED = 20261130
-LOW, HIGH = 0.1, 0.9
+LOW, HIGH = 0.08, 0.92
+"""Quantiles of intervals: a little outside 10 and 90 %, since errors of one group are alike."""
 FEWEST_GROUPS = 6
 """Groups that a cell needs for widths of its own."""
 FEWEST_POINTS = 30

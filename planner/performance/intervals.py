@@ -1,6 +1,6 @@
 """How sure a prediction is: the errors of cross-validation, by how far the question is from the data.
 
-Intervals are conformal: the 10 % and 90 % quantiles of ln(measured / predicted) over points whose group was
+Intervals are conformal: quantiles of ln(measured / predicted), near 10 and 90 %, over points whose group was
 left out of the fit, apart by distance and kind of load. Four of five such points lie inside by construction;
 that they still do for others is what `docs/accuracy.md` checks.
 """
