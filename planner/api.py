@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planner.catalogue import Catalogue, Gpu, Model, load_catalogue
-from planner.errors import InvalidInput, unknown_name
+from planner.errors import InvalidInput, shorten, unknown_name
 from planner.planning.other_layouts import other_layouts
 from planner.planning.question import question
 from planner.planning.sizing import judge
@@ -27,7 +27,7 @@ __all__ = ["fit", "load_catalogue", "predict", "simulate", "validate"]
 
 def fit(
     *,
-    model: str | Model,
+    model: str | os.PathLike[str] | Model,
     gpu: str | Gpu | Iterable[str | Gpu],
     gpus: int | None = None,
     tp: int | None = None,
@@ -56,7 +56,7 @@ def fit(
 
     Parameters
     ----------
-    model : str or Model
+    model : str, path or Model
         Id or alias of the catalogue, path of a `config.json` or its directory, a hub id, or a record.
     gpu : str, Gpu, or several
         Ids or aliases (several with commas or as a list), or records.
@@ -163,7 +163,7 @@ def fit(
 
 def predict(
     *,
-    model: str | Model,
+    model: str | os.PathLike[str] | Model,
     gpu: str | Gpu | Iterable[str | Gpu],
     isl: int | str | None = None,
     osl: int | str | None = None,
@@ -263,7 +263,7 @@ def predict(
 
 def simulate(
     *,
-    model: str | Model,
+    model: str | os.PathLike[str] | Model,
     gpu: str | Gpu,
     isl: int | str | None = None,
     osl: int | str | None = None,
@@ -394,8 +394,18 @@ def validate(
     """
     from planner.measurement.validate_file import validate_file
 
-    return validate_file(path, _catalogue(catalogue))
+    return validate_file(_path("path", path), _catalogue(catalogue))
 
 
 def _catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
-    return given if isinstance(given, Catalogue) else load_catalogue(given)
+    if isinstance(given, Catalogue):
+        return given
+    return load_catalogue(None if given is None else _path("catalogue", given))
+
+
+def _path(name: str, given: object) -> str:
+    """Return a path as text, or refuse what is none."""
+    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(path, str) or not path:
+        raise InvalidInput(f"{name}: {shorten(given)} is no path of a file")
+    return path

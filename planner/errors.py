@@ -55,6 +55,15 @@ LISTED = ("model", "gpu", "price")
 
 MOST_NAMED = 12
 
+LONGEST_SHOWN = 60
+"""Characters of what a user gave that a message repeats."""
+
+
+def shorten(given: object) -> str:
+    """Return what a user gave as a message shows it, cut short where it is long."""
+    shown = repr(given)
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 4]}...'"
+
 
 def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Return the known names closest to `name`, compared in lower case.
@@ -107,4 +116,4 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
         hint = f"`planner {kind}s TEXT` searches what there is"
     else:
         hint = f"there is {', '.join(names[:MOST_NAMED])}"
-    return UnknownName(f"unknown {kind} {name!r}; {hint}")
+    return UnknownName(f"unknown {kind} {shorten(name)}; {hint}")

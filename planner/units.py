@@ -11,7 +11,7 @@ import math
 import re
 from enum import StrEnum
 
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, shorten
 
 
 class Dimension(StrEnum):
@@ -102,10 +102,10 @@ def parse(text: str, dimension: Dimension | str) -> float:
     wanted = Dimension(dimension)
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) and len(text) <= 100 else None
     if match is None:
-        raise InvalidInput(f"{_shorten(text)} is not a quantity; write it like {EXAMPLES[wanted]}")
+        raise InvalidInput(f"{shorten(text)} is not a quantity; write it like {EXAMPLES[wanted]}")
     unit = match["unit"]
     if unit is None:
-        raise InvalidInput(f"{_shorten(text)} has no unit; write it like {EXAMPLES[wanted]}")
+        raise InvalidInput(f"{shorten(text)} has no unit; write it like {EXAMPLES[wanted]}")
     factor = UNITS[wanted].get(unit)
     if factor is None:
         raise InvalidInput(_wrong_unit(text.strip(), float(match["number"]), unit, wanted))
@@ -134,19 +134,19 @@ def parse_count(text: str) -> int:
     factor = _COUNTS.get(match["unit"] or "") if match else None
     if match is None or factor is None:
         raise InvalidInput(
-            f"{_shorten(text)} is not a count; write it like 4096, 128k (x1,000) or 128Ki (x1,024)"
+            f"{shorten(text)} is not a count; write it like 4096, 128k (x1,000) or 128Ki (x1,024)"
         )
     value = _positive_finite(text, float(match["number"]) * factor)
     if not math.isclose(value, round(value), rel_tol=1e-12):
-        raise InvalidInput(f"{_shorten(text)} is not a whole number")
+        raise InvalidInput(f"{shorten(text)} is not a whole number")
     return round(value)
 
 
 def _positive_finite(text: str, value: float) -> float:
     if not math.isfinite(value):
-        raise InvalidInput(f"{_shorten(text)} is not a finite quantity")
+        raise InvalidInput(f"{shorten(text)} is not a finite quantity")
     if value < 0 or math.copysign(1.0, value) < 0:
-        raise InvalidInput(f"{_shorten(text)} is negative; a quantity here is zero or more")
+        raise InvalidInput(f"{shorten(text)} is negative; a quantity here is zero or more")
     return value
 
 
@@ -162,12 +162,8 @@ def _wrong_unit(text: str, number: float, unit: str, wanted: Dimension) -> str:
             return f"{text!r} is in {dimension}, but {wanted} is needed, like {EXAMPLES[wanted]}{equal}"
     close = by_lower.get(unit.lower())
     hint = f"; did you mean {close}?" if close else ""
-    return f"{text!r} has an unknown unit {_shorten(unit)}{hint} {wanted} is written like {EXAMPLES[wanted]}"
-
-
-def _shorten(text: object) -> str:
-    shown = repr(text)
-    return shown if len(shown) <= 60 else f"{shown[:56]}...'"
+    written = f"{wanted} is written like {EXAMPLES[wanted]}"
+    return f"{shorten(text)} has an unknown unit {shorten(unit)}{hint} {written}"
 
 
 def format_significant(value: float, digits: int = 4) -> str:

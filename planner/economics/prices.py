@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 from planner.catalogue import Price, PriceKind
-from planner.errors import InvalidInput, Unsupported
+from planner.errors import InvalidInput, Unsupported, shorten
 
 GIVEN = "given"
 """Kind of a price that the user states."""
@@ -59,6 +60,9 @@ def given_price(usd_per_gpu_hour: float) -> PricePerHour:
     InvalidInput
         When it lies outside what any accelerator has been rented for.
     """
+    given: object = usd_per_gpu_hour
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise InvalidInput(f"price: {shorten(given)} is no number of USD per GPU-hour")
     low, high = LOWEST_USD_PER_GPU_HOUR, HIGHEST_USD_PER_GPU_HOUR
     if not math.isfinite(usd_per_gpu_hour) or not low <= usd_per_gpu_hour <= high:
         raise InvalidInput(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.imported import ModelChoice, model_from
 from planner.economics import PricePerHour, catalogue_price, given_price
-from planner.errors import InvalidInput, Unsupported, unknown_name
+from planner.errors import InvalidInput, Unsupported, shorten, unknown_name
 from planner.planning.sizing import Sizes
 from planner.scenario import Deployment, Workload
 from planner.units import parse_count
@@ -67,7 +68,7 @@ class Question:
 
 def question(
     *,
-    model: str | Model,
+    model: str | os.PathLike[str] | Model,
     gpu: str | Gpu | Iterable[str | Gpu],
     load: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -79,7 +80,7 @@ def question(
 
     Parameters
     ----------
-    model : str or Model
+    model : str, path or Model
         Id or alias of the catalogue, path of a `config.json` or its directory, a hub id, or a record.
     gpu : str, Gpu, or several
         Ids or aliases (several with commas or as a list), or records.
@@ -101,19 +102,20 @@ def question(
     PlannerError
         For unknown names and impossible values.
     """
-    chosen = model_from(model, catalogue) if isinstance(model, str) else ModelChoice(model)
+    chosen = _model(model, catalogue)
     cards = gpu_records(gpu, catalogue)
     further = {name: _count(name, value) for name, value in options.items() if value is not None}
     sizes = Sizes(**{name: further.pop(name) for name in Sizes.model_fields if name in further})
     check_fields(options)
     if sizes.pp is None and "pipeline_layers" in further:
+        further["pipeline_layers"] = _layers(further["pipeline_layers"])
         sizes = sizes.model_copy(update={"pp": len(further["pipeline_layers"])})
     dtype_given = "weight_dtype" in further
     fields = {"weight_dtype": chosen.quantisation, "pp": sizes.pp or 1, **further}
     workload = Workload(**{name: _count(name, value) for name, value in load.items() if value is not None})
     prices, unpriced = prices_of(cards, price, price_kind, catalogue)
     return Question(
-        name=str(model) if isinstance(model, str) else model.id,
+        name=chosen.model.id if isinstance(model, Model) else str(model),
         chosen=chosen,
         gpus=tuple(cards),
         base=Deployment(**fields),
@@ -124,6 +126,24 @@ def question(
         unpriced=unpriced,
         catalogue=catalogue,
     )
+
+
+def _model(model: str | os.PathLike[str] | Model, catalogue: Catalogue) -> ModelChoice:
+    """Return the model that was named, given as a path, or given as a record."""
+    if isinstance(model, Model):
+        return ModelChoice(model)
+    if isinstance(model, str | os.PathLike) and isinstance(os.fspath(model), str):
+        return model_from(os.fspath(model), catalogue)
+    raise InvalidInput(f"model: {shorten(model)} is neither a name, nor a path, nor a record of a model")
+
+
+def _layers(value: Any) -> tuple[Any, ...]:
+    """Return the layers of each stage as they were listed."""
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(
+            f"pipeline_layers: {shorten(value)} is no list; the layers of each stage are needed, as (40, 40)"
+        )
+    return tuple(value)
 
 
 def _count(name: str, value: Any) -> Any:
@@ -149,14 +169,16 @@ def gpu_records(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> l
     -------
     list of Gpu
     """
-    if not isinstance(gpu, str | Gpu | Iterable):
-        raise InvalidInput(f"gpu: {gpu!r} is neither a name nor a record, nor several of them")
+    if not isinstance(gpu, str | Gpu | Iterable) or isinstance(gpu, bytes | Model | Mapping):
+        raise InvalidInput(f"gpu: {shorten(gpu)} is neither a name nor a record, nor several of them")
     named: list[str | Gpu] = [gpu] if isinstance(gpu, str | Gpu) else list(gpu)
     records: dict[str, Gpu] = {}
     for item in named:
         for one in [part.strip() for part in item.split(",")] if isinstance(item, str) else [item]:
             if one == "":
                 raise InvalidInput("gpu: an empty name; write it like mi355x or mi355x,b200,b300")
+            if not isinstance(one, str | Gpu):
+                raise InvalidInput(f"gpu: {shorten(one)} is neither the name nor the record of a GPU")
             record = catalogue.gpu(one) if isinstance(one, str) else one
             records[record.id] = record
     if not 0 < len(records) <= MOST_GPU_TYPES:
@@ -170,6 +192,18 @@ def check_fields(options: Iterable[str]) -> None:
     unknown = [name for name in options if name not in known]
     if unknown:
         raise unknown_name("argument", unknown[0], known)
+
+
+def _given_prices(price: Mapping[str, float], catalogue: Catalogue) -> dict[str, PricePerHour]:
+    """Return the user's prices by accelerator; two names of one may not both have one."""
+    given: dict[str, PricePerHour] = {}
+    named: dict[str, str] = {}
+    for name, usd in price.items():
+        gpu = catalogue.gpu(name).id
+        if gpu in given:
+            raise InvalidInput(f"price: {named[gpu]} and {name} are both {gpu}, which has one price")
+        given[gpu], named[gpu] = given_price(usd), name
+    return given
 
 
 def prices_of(
@@ -194,7 +228,7 @@ def prices_of(
         Prices, and reasons, by accelerator.
     """
     if isinstance(price, Mapping):
-        given = {catalogue.gpu(name).id: given_price(usd) for name, usd in price.items()}
+        given = _given_prices(price, catalogue)
         others = sorted(set(given) - {record.id for record in types})
         if others:
             raise InvalidInput(f"price: {', '.join(others)} is priced, but not among the GPUs asked about")
@@ -204,6 +238,8 @@ def prices_of(
         given = {}
     if kind is None:
         return given, {}
+    if not isinstance(kind, str):
+        raise InvalidInput(f"price_kind: {shorten(kind)} is no name of a kind, such as on-demand")
     catalogue.prices(kind=kind)  # refuses a kind that does not exist
     missing: dict[str, str] = {}
     for record in types:

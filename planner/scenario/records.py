@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 
 from planner.architecture import Sharding
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, shorten
 
 LARGEST_SIZE = 4096
 """No published deployment uses a parallel size near this; a larger one is a slip of the keyboard."""
 
 LARGEST_COUNT = 1 << 40
 
-Size = Annotated[int, Field(ge=1, le=LARGEST_SIZE)]
-Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
-Share = Annotated[float, Field(gt=0, le=1)]
+
+def _plain_number(value: Any) -> Any:
+    """Refuse text and truth values, which pydantic would count; take whole numbers of numpy."""
+    if isinstance(value, bool | str | bytes):
+        raise ValueError("a number is needed")
+    return operator.index(value) if hasattr(value, "__index__") else value
+
+
+def _name(value: Any) -> Any:
+    """Refuse what is no text, and text without a sign."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a name is needed")
+    return value
+
+
+Plain = BeforeValidator(_plain_number)
+Size = Annotated[int, Plain, Field(ge=1, le=LARGEST_SIZE)]
+Count = Annotated[int, Plain, Field(ge=1, le=LARGEST_COUNT)]
+Name = Annotated[str, BeforeValidator(_name)]
+Share = Annotated[float, Plain, Field(gt=0, le=1)]
 
 
 class Scenario(BaseModel):
@@ -37,9 +63,8 @@ def _one_line(record: str, error: ValidationError) -> str:
     """Say where the first complaint of pydantic is, what was given and what would be right."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(step) for step in first["loc"]) or "values"
-    given = repr(first["input"])
-    shown = given if len(given) <= 40 else f"{given[:36]}..."
-    return f"{record} {field}: {shown} is not possible: {first['msg'].lower()}"
+    said = first["msg"].removeprefix("Value error, ")
+    return f"{record} {field}: {shorten(first['input'])} is not possible: {said[0].lower()}{said[1:]}"
 
 
 class Deployment(Scenario):
@@ -59,11 +84,11 @@ class Deployment(Scenario):
     """Data-parallel copies of attention that share the experts."""
     dcp: Size = 1
     """Decode-context parallel size: ranks of a TP group that share the tokens of replicated KV."""
-    weight_dtype: str | None = None
+    weight_dtype: Name | None = None
     """Quantisation of the model; None is the checkpoint as published."""
-    kv_dtype: str = "auto"
+    kv_dtype: Name = "auto"
     """Dtype of the KV cache; "auto" is what the engine picks."""
-    engine: str = "vllm"
+    engine: Name = "vllm"
     """Engine, with a version (``vllm==0.20.2``) or without."""
     memory_fraction: Share | None = None
     """The engine's memory fraction; None is its default in this version."""
@@ -81,9 +106,9 @@ class Deployment(Scenario):
     """Whether graph memory is taken off before the KV pool; None is the engine's default in this version."""
     prefix_caching: bool | None = None
     """Whether the engine keeps prefixes; None is its default for this model."""
-    speculative_tokens: Annotated[int, Field(ge=0, le=64)] = 0
+    speculative_tokens: Annotated[int, Plain, Field(ge=0, le=64)] = 0
     """Tokens drafted for each step. Above 0 the checkpoint's own draft layers are loaded."""
-    draft_model: str | None = None
+    draft_model: Name | None = None
     """A separate draft model."""
     text_only: bool = False
     """Vision and audio towers are not loaded."""
@@ -120,7 +145,7 @@ class Workload(Scenario):
     """Input tokens of a request."""
     osl: Count | None = None
     """Output tokens of a request."""
-    request_rate: Annotated[float, Field(gt=0)] | None = None
+    request_rate: Annotated[float, Plain, Field(gt=0)] | None = None
     """Requests that arrive in a second, instead of a concurrency [1/s]."""
-    prefix_hit: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    prefix_hit: Annotated[float, Plain, Field(ge=0, lt=1)] = 0.0
     """Share of the input that a prefix cache holds."""
