@@ -33,6 +33,9 @@ FIGURE_COLUMNS = (
     Column("source", "from"),
 )
 
+MODEL_COLUMN = Column("simulated", "model says", right=True, show=number)
+"""Beside figures that were measured."""
+
 STEP_COLUMNS = (
     Column("operator", "part of a step"),
     Column("time_ms", "ms", right=True, show="{:,.2f}".format),
@@ -96,13 +99,24 @@ def figures_table(answer: PredictAnswer) -> Table:
         {
             "name": NAMES[name],
             "value": found.value,
+            "simulated": _model_says(answer, name),
             "interval": interval(found),
             "source": answer.predicted.source_of(name if name in answer.figures else "output_tps_total"),
         }
         for name, found in named
         if found is not None
     ]
-    return Table(FIGURE_COLUMNS, tuple(rows))
+    columns = FIGURE_COLUMNS if answer.predicted.measured is None else (*FIGURE_COLUMNS, MODEL_COLUMN)
+    return Table(columns, tuple(rows))
+
+
+def _model_says(answer: PredictAnswer, name: str) -> float | None:
+    """Return what the model says of a figure that was measured; None of any other."""
+    prediction = answer.predicted.prediction
+    if prediction is None or answer.predicted.source_of(name) != "measured":
+        return None
+    found: float = getattr(prediction, name).value
+    return found
 
 
 def side_by_side(answers: Sequence[PredictAnswer]) -> Table:

@@ -96,6 +96,16 @@ def test_measured_comes_first_and_can_be_put_aside(planner):
     assert auto["measured"]["points"][0]["source_url"]
 
 
+def test_an_accelerator_that_was_not_measured_has_no_figures_beside_one_that_was(planner):
+    words = ("predict", "--model", "kimi-k3", "--isl", "1024", "--osl", "400", "--throughput", "measured")
+    ran = planner(*words, "--gpu", "mi355x,mi325x", "--json")
+    first, second = json.loads(ran.out)["results"]
+    assert ran.code == 0
+    assert first["output_tps_total"]["value"] == 118
+    assert second["output_tps_total"] is None
+    assert "nothing was measured of kimi-k3 on" in second["sentence"]
+
+
 def test_one_line_for_each_accelerator_in_csv(planner):
     ran = planner(
         *LLAMA[:3],
