@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from planner.catalogue import Catalogue
+from planner.catalogue.calibrated import ParameterLevels
 from planner.performance.parameters import INDEX, Array, neutral
 
 INPUT_ENDS = (600.0, 1500.0, 5000.0)
@@ -214,6 +215,12 @@ def calibration_of(catalogue: Catalogue) -> Calibration:
             {record.id: record.levels for record in levels},
             {record.id: record.cells for record in catalogue.calibrated("intervals")},
             {record.id: frozenset(record.names) for record in catalogue.calibrated("seen")},
-            levels[0].provenance() if levels else Calibration().source,
+            _origin(levels[0]) if levels else Calibration().source,
         )
     return _READ[catalogue.digest]
+
+
+def _origin(record: ParameterLevels) -> str:
+    """Return what the parameters are from, as provenance has it."""
+    word = "assumed" if record.confidence == "assumed" else "calibrated"
+    return f"{word}: {record.source.title} ({record.date})"
