@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import click
 
 from planner.cli.options import Settings, catalogue_option
-from planner.errors import PlannerError
+from planner.errors import PlannerError, shorten
 
 DEBUG_ENVIRONMENT = "PLANNER_DEBUG"
 INTERNAL_ERROR = 1
@@ -20,6 +22,9 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """128 + SIGPIPE, as for any program whose reader went away."""
+
+LONG_WORD = re.compile(r"(\S{60})\S{180,}(\S{20})")
+"""A word that is cut short in a message; no path that people use is as long."""
 
 COMMANDS = ("fit", "predict", "simulate", "models", "gpus", "prices", "validate", "calibrate")
 """Each stands in the module of its name and is imported when it is asked for."""
@@ -55,8 +60,7 @@ class LazyGroup(click.Group):
             code = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Nothing more can be written; what Python flushes at exit must not complain either.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _silence()
             return BROKEN_PIPE
         return code
 
@@ -65,10 +69,11 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest ones."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from planner.errors import nearest_names
+            import difflib
 
-            near = nearest_names(args[0], COMMANDS) or COMMANDS
-            raise click.UsageError(f"no command {args[0]!r}; there is {', '.join(near)}", ctx)
+            near = difflib.get_close_matches(args[0].lower(), COMMANDS)
+            hint = f"nearest: {', '.join(near)}" if near else f"there are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no command {shorten(args[0])}; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -131,8 +136,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a sign gets a question mark, and not a traceback.
             stream.reconfigure(errors="replace")
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
     try:
         code = click.Group.main(cli, args=arguments, prog_name="planner", standalone_mode=False, obj=settings)
+        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return USAGE_ERROR
@@ -142,12 +150,32 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _silence()
+        return BROKEN_PIPE
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None:
+            _silence()
+            return _complain(f"the answer cannot be written: {error.strerror or error}", USAGE_ERROR)
         if settings.debug or os.environ.get(DEBUG_ENVIRONMENT):
             raise
         line = f"internal error: {type(error).__name__}: {error}"
         return _complain(f"{line}; --debug shows where", INTERNAL_ERROR)
     return code if isinstance(code, int) else 0
+
+
+class _ClosedOutput(io.StringIO):
+    """Stands for a standard output that the caller closed."""
+
+    def write(self, _: str) -> int:
+        """Refuse, as a file that is closed does."""
+        raise OSError(errno.EBADF, "standard output is closed; --out FILE writes to a file")
+
+
+def _silence() -> None:
+    """Send what Python flushes at exit nowhere: nothing more can be written."""
+    if not isinstance(sys.stdout, _ClosedOutput):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage_line(error: click.ClickException) -> str:
@@ -169,5 +197,6 @@ def _option_name(parameter: click.Parameter) -> str:
 
 
 def _complain(line: str, code: int) -> int:
-    click.echo(f"planner: {' '.join(line.split())}", err=True)
+    words = (LONG_WORD.sub(lambda word: f"{word[1]}...{word[2]}", word) for word in line.split())
+    click.echo(f"planner: {' '.join(words)}", err=True)
     return code

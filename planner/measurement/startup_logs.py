@@ -186,6 +186,14 @@ def _fraction(text: str) -> float | None:
     return value
 
 
+def _amount(text: str) -> float | None:
+    """Read what no start-up prints as 0, unlike a pool, which may even be negative."""
+    value = _number(text)
+    if value is not None and value <= 0:
+        raise ValueError("an amount above 0 is needed")
+    return value
+
+
 def _flag(text: str) -> bool | None:
     lowered = text.lower()
     if lowered in ("", "not stated"):
@@ -206,6 +214,8 @@ def _reader(name: str, kind: str) -> Callable[[str], object]:
         return _size
     if name in _COUNTS:
         return _positive
+    if name == "weights_gib":
+        return _amount
     if name == "mem_fraction":
         return _fraction
     return _BY_TYPE[kind]

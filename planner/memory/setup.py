@@ -14,7 +14,7 @@ from planner.architecture.model import Layer
 from planner.architecture.quantisation import WeightScheme
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.stacks import Setting, Stack, Version, is_version, parse_version
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, shorten
 from planner.memory.built import SameModel, architecture_of, count_caches
 from planner.memory.records import Assumption
 from planner.memory.weights import Tiles, split_layers, stage_weights
@@ -361,7 +361,8 @@ def _check_version(stack: Stack, engine: str, text: str | None) -> None:
     if (separator or text) and not is_version(text or ""):
         newest = stack.versions[-1] if stack.versions else "1.0"
         raise InvalidInput(
-            f"engine {engine!r}: {text or ''!r} is no version; write it like {name.strip()}=={newest}"
+            f"engine {shorten(engine)}: {shorten(text or '')} is no version; "
+            f"write it like {name.strip()}=={newest}"
         )
 
 
@@ -385,7 +386,7 @@ def _kv_dtype(setup: Setup) -> str:
     if asked != "auto":
         if asked not in CACHE_BYTES and asked != "fp8_ds_mla":
             known = ", ".join(["auto", *CACHE_BYTES, "fp8_ds_mla"])
-            raise InvalidInput(f"kv dtype {setup.deployment.kv_dtype!r} is unknown; one of: {known}")
+            raise InvalidInput(f"kv dtype {shorten(setup.deployment.kv_dtype)} is unknown; one of: {known}")
         return _packed_name(setup, asked)
     wanted = checkpoint_kv_dtype(setup.model, setup.deployment.weight_dtype)
     if wanted is not None:

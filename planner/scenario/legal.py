@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.architecture import Architecture
 from planner.architecture.caches import TokenCache
 from planner.catalogue import Gpu
-from planner.errors import IllegalDeployment, InvalidInput
+from planner.errors import IllegalDeployment, InvalidInput, shorten
 from planner.scenario.records import Deployment, Workload
 
 KV_DTYPES = {
@@ -89,7 +89,8 @@ def check_legal(
         raise InvalidInput(f"{what} {asked:,} is over the model's maximum of {longest:,} tokens")
     known = KV_DTYPES.get(engine)
     if known is not None and deployment.kv_dtype.lower() not in known:
-        raise InvalidInput(f"{engine} has no KV dtype {deployment.kv_dtype!r}; it has: {', '.join(known)}")
+        asked_dtype = shorten(deployment.kv_dtype)
+        raise InvalidInput(f"{engine} has no KV dtype {asked_dtype}; it has: {', '.join(known)}")
 
 
 def _expert_parallel(architecture: Architecture, deployment: Deployment) -> list[str]:

@@ -9,7 +9,7 @@ from planner.architecture.checkpoint import DTYPES, base_format, formats_from_co
 from planner.architecture.formats import FORMATS
 from planner.architecture.quantisation import WeightScheme
 from planner.catalogue.models import Model, Quantisation
-from planner.errors import UnknownName, nearest_names
+from planner.errors import UnknownName, nearest_names, shorten
 
 NATIVE = ("native", "auto")
 CASTS = {**DTYPES, "bf16": "bf16", "f16": "f16", "fp16": "f16", "f32": "f32", "fp32": "f32"}
@@ -88,7 +88,7 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
     near = nearest_names(wanted, known)
     have = ", ".join(model.quantisations) or "only its native checkpoint"
     hint = f"; nearest: {', '.join(near)}" if near else ""
-    raise UnknownName(f"unknown weight dtype {quantisation!r} of {model.id}{hint}; it has: {have}")
+    raise UnknownName(f"unknown weight dtype {shorten(quantisation)} of {model.id}{hint}; it has: {have}")
 
 
 def find_variant(model: Model, name: str) -> tuple[str, Quantisation] | None:

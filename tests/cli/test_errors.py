@@ -13,7 +13,8 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("fti",), "no command 'fti'; there is fit"),
+        (("fti",), "no command 'fti'; nearest: fit"),
+        (("frobnicate",), "no command 'frobnicate'; there are fit, predict, "),
         (("models", "show"), "MODEL is missing"),
         (("fit", "--model", "llama-3.1-8b"), "--gpu is missing"),
         (("fit", "--gpu", "h100"), "--model is missing"),
@@ -40,6 +41,8 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
         ((*FIT, "--price", "h100=inf"), "--price: 'inf' for h100 is out of range; 0.01 to 1,000 USD"),
         ((*FIT, "--price", "h100=-2"), "--price: '-2' for h100 is out of range"),
         ((*FIT, "--price", "h100=1,h100=2"), "--price: h100 has two prices"),
+        ((*FIT, "--price", "h100=3,h100-sxm=4"), "h100 and h100-sxm are both h100-sxm"),
+        ((*FIT, "--weight-dtype", ""), "weight_dtype: '' is not possible: a name is needed"),
         ((*FIT, "--price", "b200=4"), "price: b200-sxm is priced, but not among the GPUs asked about"),
         ((*FIT, "--price-kind", "on-demnd"), "unknown price kind 'on-demnd'; nearest: on-demand"),
         ((*FIT, "--gpus", "6", "--tp", "4"), "gpus 6 and tp 4 contradict each other"),

@@ -53,6 +53,8 @@ def test_values_are_read_by_their_column() -> None:
         ("weights_gib", "nan", "finite"),
         ("weights_gib", "inf", "finite"),
         ("weights_gib", "1e999", "finite"),
+        ("weights_gib", "0", "an amount above 0"),
+        ("weights_gib", "-3.5", "an amount above 0"),
         ("mem_fraction", "0", "above 0"),
         ("mem_fraction", "1.2", "up to 1"),
         ("mem_fraction", "-0.9", "above 0"),
