@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.performance.collectives import lower_bound_s
-from planner.performance.costs import peak_of, slowdown, width_of
+from planner.performance.costs import peak_of, width_of
 from planner.performance.parameters import Array, factor
 from planner.performance.service import Service
 from planner.performance.steady import Steady
@@ -167,7 +167,7 @@ def kernels_of(service: Service) -> tuple[KernelAssumed, ...]:
                     phase=row.phase,
                     kernel=choice.name,
                     compute_dtype=choice.compute_dtype,
-                    slowdown=slowdown(choice),
+                    slowdown=choice.slowdown[1],
                     padding=choice.padding,
                     note=choice.note,
                     remedy=choice.remedy,

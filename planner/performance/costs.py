@@ -125,6 +125,8 @@ def build_profile(
                 "activation_token_s": costs.activation_bytes() / bandwidth,
                 "launch_s": costs.launch_s(),
                 "logit_token_s": sum(table.n[i] for i in head) * 16 / bandwidth,
+                "decode_slow": costs.step_slowdown("decode"),
+                "prefill_slow": costs.step_slowdown("prefill"),
                 "host_s": host_s,
                 "state_s": 2 * costs.state_bytes() / (bandwidth * READ_CACHE),
                 "state_bytes": costs.state_bytes(),
@@ -172,6 +174,11 @@ class _Costs:
                 model=self.model,
             )
         return self._known[key]
+
+    def step_slowdown(self, phase: str) -> float:
+        """Return how many times longer whole steps of a phase take, by the worst kernel that was assumed."""
+        found = [choice for (*_, served), choice in self._known.items() if served in ("both", phase)]
+        return max((one.slowdown[1] for one in found if one.slowdown_of == "step"), default=1.0)
 
     def row(self, i: int) -> RowCost:
         row, table = self.table.rows[i], self.table

@@ -60,6 +60,8 @@ class Profile:
         The same of a prefill, without what only decodes or only samples.
     logit_token_s : array
         Passing over the logits of one token.
+    decode_slow, prefill_slow : array
+        How many times longer whole steps take with the kernels that were assumed, where that was measured.
     host_s : array
         Host time of a decode step.
     state_s, state_bytes : array
@@ -98,6 +100,8 @@ class Profile:
     collective_s: Array
     prefill_collective_s: Array
     logit_token_s: Array
+    decode_slow: Array
+    prefill_slow: Array
     host_s: Array
     state_s: Array
     state_bytes: Array

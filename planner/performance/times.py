@@ -132,7 +132,7 @@ def decode_step(
     sampling = (sequences * SAMPLE_S + tokens * profile.logit_token_s) * factor(parameters, "sampling")
     drafting = drafted * (layer * DRAFT_LAYERS + DRAFT_S)
     step = dense + experts + attention + launch + latency + moving + host + sampling + drafting
-    calibrated = step * factor(parameters, "decode")
+    calibrated = step * profile.decode_slow * factor(parameters, "decode")
     every = together(calibrated, light * LIGHT_MARGIN, LIGHT_POWER) / step
     return StepParts(
         dense=dense * every,
@@ -228,7 +228,8 @@ def prefill(
         + profile.expert_light_s * tokens * profile.dp
         + attention * ATTENTION_PREFILL_SHARE
     )
-    return together(time * factor(parameters, "prefill"), light * LIGHT_MARGIN, LIGHT_POWER)
+    time = time * profile.prefill_slow * factor(parameters, "prefill")
+    return together(time, light * LIGHT_MARGIN, LIGHT_POWER)
 
 
 def expert_s(profile: Profile, group: Array, read: Array | float, compute: Array | float) -> Array:
