@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from planner.catalogue.figures import (
     Achieved,
@@ -153,6 +154,36 @@ def _read_aliases(value: Any) -> Any:
     return value
 
 
+ISA_OF = {
+    "volta": "sm_70",
+    "turing": "sm_75",
+    "ada": "sm_89",
+    "hopper": "sm_90",
+    "blackwell ultra": "sm_103",
+    "vega 20": "gfx906",
+    "cdna2": "gfx90a",
+    "cdna3": "gfx942",
+    "cdna4": "gfx950",
+    "rdna3": "gfx1100",
+    "rdna3.5": "gfx1151",
+}
+"""The instruction set of architectures that have one; Ampere and Blackwell have several."""
+
+_SM = re.compile(r"\bsm_?(\d{2,3})[a-z]?\b", re.IGNORECASE)
+_GFX = re.compile(r"\bgfx[0-9a-f]{3,4}\b", re.IGNORECASE)
+
+
+def isa_named(text: str) -> str | None:
+    """Return the instruction set that a text names, such as ``sm_90`` of "Hopper (sm_90a)", or None."""
+    if sm := _SM.search(text):
+        return f"sm_{sm[1]}"
+    if gfx := _GFX.search(text):
+        return gfx[0].lower()
+    plain = re.sub(r"\b([cr]dna) (?=\d)", r"\1", text.lower())
+    found = [name for name in ISA_OF if re.search(rf"\b{re.escape(name)}(?![\w.])", plain)]
+    return ISA_OF[max(found, key=len)] if found else None
+
+
 class Gpu(Record):
     """One accelerator: every figure with its source, and what planner derives from them."""
 
@@ -182,6 +213,19 @@ class Gpu(Record):
     achieved: dict[str, Annotated[tuple[Achieved, ...], Field(strict=False)]] = Field(default_factory=dict)
     notes: tuple[str, ...] = Tuple
     traps: tuple[str, ...] = Tuple
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_isa(cls, data: Any) -> Any:
+        """Take the instruction set from the architecture where only that says it, and in its usual form."""
+        if not isinstance(data, dict):
+            return data
+        isa, architecture = data.get("isa"), data.get("architecture")
+        if isinstance(isa, str):
+            return {**data, "isa": isa_named(isa) or isa}
+        if isa is None and isinstance(architecture, str) and (named := isa_named(architecture)):
+            return {**data, "isa": named}
+        return data
 
     def _need(self, figure: Figure | None, what: str, field: str) -> Figure:
         if figure is None:

@@ -156,6 +156,19 @@ def formats_exist(gpu: Gpu) -> Findings:
                 )
 
 
+def isa_is_known(gpu: Gpu) -> Findings:
+    """Which formats a part can have follows from its instruction set."""
+    sold = not gpu.status.startswith("announced")
+    narrow = [kind for kind in ("fp8", "fp6", "fp4") if kind in gpu.peaks]
+    if gpu.isa is None and narrow and sold and gpu.vendor.lower() in ("nvidia", "amd"):
+        yield _error(
+            f"isa is missing, so nothing says whether it has {narrow[-1]} units: add isa: sm_90, gfx942 or "
+            "another",
+            "peaks",
+            narrow[-1],
+        )
+
+
 def links_one_way(gpu: Gpu) -> Findings:
     """Link rates are one way; vendors print both ways added up."""
     link = gpu.scale_up
@@ -244,6 +257,7 @@ GPU_RULES: tuple[Callable[[Gpu], Findings], ...] = (
     dense_not_sparse,
     alternatives_not_twice,
     formats_exist,
+    isa_is_known,
     links_one_way,
     memory_in_order,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.imported import ModelChoice, model_from
 from planner.economics import PricePerHour, catalogue_price, given_price
-from planner.errors import InvalidInput, Unsupported, shorten, unknown_name
+from planner.errors import InvalidInput, PlannerError, Unsupported, shorten, unknown_name
+from planner.memory.built import SameModel, architecture_of
 from planner.planning.sizing import Sizes
 from planner.scenario import Deployment, Workload
 from planner.units import parse_count
@@ -133,8 +135,33 @@ def _model(model: str | os.PathLike[str] | Model, catalogue: Catalogue) -> Model
     if isinstance(model, Model):
         return ModelChoice(model)
     if isinstance(model, str | os.PathLike) and isinstance(os.fspath(model), str):
-        return model_from(os.fspath(model), catalogue)
+        chosen = model_from(os.fspath(model), catalogue)
+        _check_config(chosen.model, catalogue)
+        return chosen
     raise InvalidInput(f"model: {shorten(model)} is neither a name, nor a path, nor a record of a model")
+
+
+def _check_config(model: Model, catalogue: Catalogue) -> None:
+    """Build the model's blocks; what is wrong with a configuration of a catalogue file has a line there."""
+    try:
+        architecture_of(SameModel(model))
+    except PlannerError as error:
+        where = "" if model.config_status == "imported" else _config_line(model, str(error), catalogue)
+        raise type(error)(f"{where}{error}") from None
+
+
+def _config_line(model: Model, complaint: str, catalogue: Catalogue) -> str:
+    """Return file and line of the field that a complaint names, else those of the configuration."""
+    entry = next(
+        (one for one in reversed(catalogue.entries("models", model.id)) if "config" in one.data), None
+    )
+    if entry is None:
+        return ""
+    fields = entry.data["config"]
+    words = re.findall(r"\w+", complaint.removeprefix(model.id))
+    other = "architectures" if "architecture" in words else ""
+    field = next((word for word in words if word in fields), other)
+    return f"{entry.piece.file}:{entry.line_of(('config', field))}: "
 
 
 def _layers(value: Any) -> tuple[Any, ...]:
