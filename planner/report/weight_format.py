@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.architecture.quantisation import WeightScheme
 from planner.catalogue import Model
 from planner.memory.built import SameModel, architecture_of
+from planner.scenario.gguf import GGUF_BITS
 from planner.scenario.schemes import CASTS, find_variant, weight_scheme
 
 WORDS: Mapping[str, str] = {
@@ -78,6 +79,8 @@ def _origin(model: Model, weight_dtype: str) -> str:
     variant = find_variant(model, weight_dtype.lower())
     if variant is not None:
         return f"quantised variant {variant[0]}"
+    if weight_dtype.lower() in GGUF_BITS:
+        return f"GGUF type {weight_dtype.lower()}, by the averages that llama.cpp publishes"
     if weight_dtype.lower() in CASTS:
         return "cast when it is loaded"
     return "quantised by the usual recipe; no such checkpoint is in the catalogue"

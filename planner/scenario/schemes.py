@@ -10,6 +10,7 @@ from planner.architecture.formats import FORMATS
 from planner.architecture.quantisation import WeightScheme
 from planner.catalogue.models import Model, Quantisation
 from planner.errors import UnknownName, nearest_names, shorten
+from planner.scenario.gguf import GGUF_BITS
 
 NATIVE = ("native", "auto")
 CASTS = {**DTYPES, "bf16": "bf16", "f16": "f16", "fp16": "f16", "f32": "f32", "fp32": "f32"}
@@ -52,7 +53,7 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
         The model's blocks: which weight groups there are.
     quantisation : str, optional
         One of the model's quantisations, a dtype to load everything in (``bf16``), the short name of a format
-        (``fp8``), or None for the checkpoint as published.
+        (``fp8``), a type of GGUF files (``q4_k_m``), or None for the checkpoint as published.
 
     Returns
     -------
@@ -77,6 +78,8 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
             return WeightScheme(name, average, {})
         below = native if record.rest == "native" else {}
         return WeightScheme(name, base, {**below, **record.formats}, record.smallest)
+    if wanted in GGUF_BITS:
+        return WeightScheme(wanted, f"{GGUF_BITS[wanted]:g}bpw", {})
     if wanted in CASTS:
         return WeightScheme(wanted, CASTS[wanted], {})
     if any(fmt.startswith(wanted) for fmt in native.values()):
@@ -84,7 +87,7 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
     fmt = SHORT_NAMES.get(wanted, wanted)
     if fmt in FORMATS:
         return WeightScheme(wanted, base, _usual_recipe(architecture, fmt), SMALLEST)
-    known = [*model.quantisations, *CASTS, *SHORT_NAMES, *FORMATS]
+    known = [*model.quantisations, *CASTS, *SHORT_NAMES, *FORMATS, *GGUF_BITS]
     near = nearest_names(wanted, known)
     have = ", ".join(model.quantisations) or "only its native checkpoint"
     hint = f"; nearest: {', '.join(near)}" if near else ""

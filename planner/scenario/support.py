@@ -17,6 +17,7 @@ from planner.catalogue import Catalogue, Gpu
 from planner.catalogue.kernels import KernelRule, pick_rule
 from planner.catalogue.stacks import Stack, Version
 from planner.errors import IllegalDeployment, Unsupported
+from planner.scenario.gguf import gguf_warnings
 from planner.scenario.records import Deployment
 from planner.scenario.weight_blocks import block_warnings, broken_blocks
 
@@ -115,7 +116,7 @@ def support_warnings(
     IllegalDeployment
         Where it stops for these sizes.
     """
-    found = _platform(stack, gpu)
+    found = [*_platform(stack, gpu), *gguf_warnings(stack, scheme.name, architecture)]
     if stack.id in SOFTWARE_FORMATS:
         return found
     rules: list[KernelRule] = []
