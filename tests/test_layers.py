@@ -32,7 +32,7 @@ ALLOWED = {
     "catalogue": {"pydantic", "yaml", "huggingface_hub"},
     "scenario": {"pydantic"},
     "performance": {"numpy", "pandas"},
-    "measurement": {"numpy", "scipy"},
+    "measurement": {"pandas", "numpy", "scipy"},
     "report": {"pandas", "rich"},
     "cli": {"click", "rich"},
 }

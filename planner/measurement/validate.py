@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.catalogue import Catalogue
 from planner.errors import InvalidInput
@@ -19,7 +19,11 @@ from planner.measurement.csvtable import CsvTable
 from planner.measurement.predictions import Prediction, predict_log
 from planner.measurement.quantities import QUANTITIES
 from planner.measurement.setups import NotPredictable, states_its_setup
+from planner.measurement.shown import rows_frame, scores_html
 from planner.measurement.startup_logs import UnreadableLog, read_startup_logs, source_family
+
+if TYPE_CHECKING:
+    import pandas
 
 SCHEMA = "planner.validate/1"
 
@@ -160,6 +164,14 @@ class ValidationResult:
                 for quantity, score in self.scores().items()
             },
         }
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas frame: the rows of the file with what was predicted, and why others were not."""
+        return rows_frame(_csv_rows(self))
+
+    def _repr_html_(self) -> str:
+        title = f"{self.table.file}: {self.predicted:,} of {self.rows:,} rows predicted"
+        return scores_html(title, {name: score.to_dict() for name, score in self.scores().items()})
 
 
 def validate_startup_logs(path: str | os.PathLike[str], catalogue: Catalogue) -> ValidationResult:

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +20,15 @@ from planner.measurement.csvtable import CsvTable
 from planner.measurement.serving_points import UnreadablePoint, read_serving
 from planner.measurement.serving_setup import states_operating_point
 from planner.measurement.setups import NotPredictable
+from planner.measurement.shown import rows_frame, scores_html
 from planner.measurement.validate import SCHEMA, SkippedRow
 from planner.performance.intervals import QUANTITIES as INTERVALS
 from planner.performance.intervals import width
 from planner.performance.levels import Calibration, calibration_of
 from planner.performance.parameters import Array
+
+if TYPE_CHECKING:
+    import pandas
 
 QUANTITIES = {
     "output_tps_per_gpu": "output tokens a second of each GPU [tok/s]",
@@ -198,6 +202,14 @@ class ServingValidation:
                 yield [*own, *("" for _ in QUANTITIES), skip.reason, skip.detail]
             else:
                 yield [*own, *(f"{made.predicted[name]:.6g}" for name in QUANTITIES), "", ""]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas frame: the rows of the file with what was predicted, and why others were not."""
+        return rows_frame(self.csv_rows())
+
+    def _repr_html_(self) -> str:
+        title = f"{self.table.file}: {self.predicted:,} of {self.rows:,} rows predicted"
+        return scores_html(title, {name: score.to_dict() for name, score in self.scores().items()})
 
 
 def validate_serving(

@@ -313,3 +313,17 @@ def test_quantities_that_nothing_was_logged_for_have_no_score(tmp_path: Path, ca
     scores = validated(tmp_path, catalogue, LATENT).scores()
     assert set(scores) == {"kv_pool_gib"}
     assert isinstance(scores["kv_pool_gib"], ErrorScore)
+
+
+def test_a_notebook_shows_errors_and_takes_rows_as_a_frame(tmp_path: Path, catalogue: Catalogue) -> None:
+    pandas = pytest.importorskip("pandas")
+    result = validated(tmp_path, catalogue, *ROWS)
+    frame = result.to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert len(frame) == result.rows
+    assert frame["predicted_weights_gib"].dtype == float
+    assert frame["skipped"].notna().sum() == len(result.skipped_rows)
+    html = result._repr_html_()
+    assert f"{result.predicted} of {result.rows} rows predicted" in html
+    assert html.count("<tr>") == 1 + len(result.scores())
+    assert "<td>weights_gib</td>" in html
