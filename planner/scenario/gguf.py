@@ -38,9 +38,9 @@ GGUF_BITS = {
 }
 """Bits of a weight, averaged over a whole file, by type.
 
-Those of Llama-3.1-8B in llama.cpp's tools/quantize/README.md (2026); q3_k_m of Llama-2-7B in its older edition;
-q4_0, q4_1, q5_0 and q5_1 from the sizes for Llama-3-8B that llama-quantize prints. Files of one type differ by
-about 2 % between models, with the share of tables and of matrices that a type stores wider.
+Those of Llama-3.1-8B in llama.cpp's tools/quantize/README.md (2026); q3_k_m of Llama-2-7B in its older
+edition; q4_0, q4_1, q5_0 and q5_1 from the sizes for Llama-3-8B that llama-quantize prints. Files of one type
+differ by about 2 % between models, with the share of tables and of matrices that a type stores wider.
 """
 
 NO_LOADER = ("tensorrt-llm",)
