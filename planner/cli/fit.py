@@ -46,9 +46,9 @@ def command(
     """Say whether a model fits on an accelerator, on how many GPUs and nodes, and what limits it.
 
     Without sizes the answer is the smallest deployment that fits (of cards every number is tried; boards
-    come by divisors of a node and whole nodes), and what one node does. Parallel sizes (--tp, --pp, ...) are judged as given; those left out are 1. --gpus without
-    --tp and --pp leaves the layout open: TP as wide as a node, then pipeline stages; the first that fits is
-    judged. Memory is per GPU; the fullest one decides.
+    come by divisors of a node and whole nodes), and what one node does. Parallel sizes (--tp, --pp, ...) are
+    judged as given; those left out are 1. --gpus without --tp and --pp leaves the layout open: TP as wide as
+    a node, then pipeline stages; the first that fits is judged. Memory is per GPU; the fullest one decides.
 
     "Tight" is a margin within the error of the estimate: a deployment that fits tightly may fail to start,
     and is still a yes (exit code 0). One that is tight and does not fit as set up would fit with other
