@@ -1,4 +1,4 @@
-"""GGUF types are weight dtypes of every model under llama.cpp, and refused where an engine cannot load them."""
+"""GGUF types are weight dtypes of every model in llama.cpp, refused where an engine cannot load them."""
 
 from __future__ import annotations
 
