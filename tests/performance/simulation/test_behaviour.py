@@ -141,7 +141,9 @@ def test_more_load_does_not_lower_the_median_ttft(low, more, cv, policy):
         result = simulated(arrivals=arrivals, batching=batching, lengths=fixed(200, 40), measure="all")
         return np.median(result.requests.ttft_s)
 
-    assert median_ttft_s(low * more) >= 0.95 * median_ttft_s(low)
+    # A request waits for the rest of the running step, and where in a step it arrives is chance.
+    chance = Affine().step_s(batching.max_num_seqs, batching.max_num_seqs * 240, 0, 0)
+    assert median_ttft_s(low * more) >= median_ttft_s(low) - chance
 
 
 @settings(max_examples=30, deadline=None)
