@@ -7,8 +7,8 @@ from hypothesis import settings
 
 from planner.catalogue import Catalogue, load_catalogue
 
-# The same examples in every run, so that a change is judged by what it changes; `--hypothesis-profile=search` looks
-# for new ones.
+# The same examples in every run, so that a change is judged by what it changes;
+# `--hypothesis-profile=search` looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")
