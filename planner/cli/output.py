@@ -130,7 +130,11 @@ def write_whole(path: Path, text: str) -> None:
     InvalidInput
         When it cannot be written.
     """
-    target = path.resolve()
+    try:
+        target = path.resolve()
+    except RuntimeError:
+        # What Python before 3.13 says of a link to itself.
+        raise InvalidInput(f"--out {path}: cannot be written: the link leads to itself") from None
     temporary: str | None = None
     try:
         if target.is_dir():
