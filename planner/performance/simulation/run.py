@@ -21,6 +21,8 @@ from planner.performance.simulation.window import Measure, Window, warmup_reques
 
 MOST_REQUESTS = 10_000_000
 WARMUP_SHARE = 0.1
+LONGEST_S = 1e10
+"""Time from the first arrival to the last; beyond it a float loses the microseconds that steps take."""
 
 
 def simulate(
@@ -91,6 +93,11 @@ def simulate(
         concurrency: int | None = arrivals.concurrency
     else:
         times, cv, concurrency = arrivals.times(count, streams[0]), arrivals.cv, None
+        if not times[-1] <= LONGEST_S:
+            raise InvalidInput(
+                f"the last of {count:,} requests arrives after {times[-1]:.3g} s; at most {LONGEST_S:.0e} s "
+                "can be simulated: fewer requests, a higher rate or a shorter trace"
+            )
         source = OpenSource(times)
     warmup = warmup_requests(count, warmup_share, concurrency, times) if measure == "steady" else None
     machine = Machine(
