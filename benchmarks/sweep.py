@@ -1,6 +1,6 @@
 """How many operating points a second a sweep evaluates on one core, and that the cost grows linearly.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/sweep.py
+OPENBLAS_NUM_THREADS=1 python benchmarks/sweep.py
 """
 
 from __future__ import annotations
