@@ -243,13 +243,17 @@ def _with_hint(name: str, columns: Sequence[str]) -> str:
     return f"{name} (is {near[0]!r} meant?)" if near else name
 
 
+LARGEST = 1e12
+"""Nothing that is served is counted in larger numbers; a larger one is a slip or an attack."""
+
+
 def _number(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         raise ValueError("a number is needed, with a point for decimals and no separators") from None
-    if value < 0 or not math.isfinite(value):
-        raise ValueError("a finite number of 0 or more is needed")
+    if not 0 <= value <= LARGEST:
+        raise ValueError(f"a number from 0 to {LARGEST:g} is needed")
     return value
 
 

@@ -126,6 +126,10 @@ class Fabric:
         )
 
 
+SLOWEST, FASTEST = 1e6, 1e14
+"""Rates between nodes that any network of accelerators has [bytes/s]."""
+
+
 def fabric_of(
     gpu: Gpu,
     families: Mapping[str, LinkFamily],
@@ -163,8 +167,11 @@ def fabric_of(
         raise unknown_name(
             "network", network, [key for key, f in families.items() if f.topology == "network"]
         )
-    if network_bytes_per_s is not None and not network_bytes_per_s > 0:
-        raise InvalidInput(f"the rate between nodes must be positive, not {network_bytes_per_s:g} bytes/s")
+    if network_bytes_per_s is not None and not SLOWEST <= network_bytes_per_s <= FASTEST:
+        raise InvalidInput(
+            f"a rate between nodes of {network_bytes_per_s:g} bytes/s is not possible; "
+            f"from {SLOWEST:g} to {FASTEST:g}, such as 24.4e9 for 195 Gbit/s"
+        )
     tiers = [*_scale_up(gpu, families), *_inside_node(gpu, families)]
     stated = gpu.scale_out.per_gpu
     rate = network_bytes_per_s or (stated.value if stated else None)

@@ -21,7 +21,7 @@ from planner.performance.deployed import Deployed, deploy
 from planner.performance.intervals import Estimate, estimate
 from planner.performance.levels import Calibration, calibration_of
 from planner.performance.service import Service, with_transfer
-from planner.performance.speculation import acceptance_of
+from planner.performance.speculation import acceptance_of, check_draft
 from planner.performance.steady import Steady
 from planner.scenario import Deployment, Workload
 
@@ -234,6 +234,8 @@ def make_service(
     drafted = deployment.speculative_tokens
     accepted = None
     if drafted:
+        if draft is not None:
+            check_draft(catalogue, draft)
         accepted = acceptance_of(
             catalogue=catalogue,
             model=model.id,
@@ -268,11 +270,11 @@ def _refuse_what_does_not_fit(found: Deployed) -> None:
 
 def _prediction(service: Service, isl: float, osl: float, load: float, hit: float) -> Prediction:
     found = service.at(isl, osl, load, hit)
-    case = service.case(isl, osl, load, hit)
+    case = service.case(isl, osl, load)
     calibration, decode = service.calibration, service.decode
     total = estimate(calibration, "output", case, float(found.output_tps[0]))
     tpot = estimate(calibration, "tpot", case, 1e3 * float(found.tpot_s[0]))
-    parameters = service.parameters(*(np.array([value]) for value in (isl, osl, load, hit)))
+    parameters = service.parameters(*(np.array([value]) for value in (isl, osl, load)))
     rows = step_rows(service, parameters, found, isl, osl)
     return Prediction(
         model=decode.model.id,
@@ -308,6 +310,16 @@ def _warnings(service: Service, found: Steady, load: float) -> tuple[str, ...]:
     said = list(decode.warnings)
     if decode.memory is not None:
         said += decode.memory.warnings
+    if decode.deployment.max_num_batched_tokens is not None:
+        said.append(
+            "max_num_batched_tokens counts for memory alone here: prefill comes in usual chunks; "
+            "`planner simulate` schedules by it"
+        )
+    seen = service.calibration.seen
+    if seen and decode.gpu.id not in seen.get("gpus", ()):
+        said.append(
+            f"no point of {decode.gpu.id} was measured: it is taken as others of its architecture and vendor"
+        )
     if load > most:
         said.append(f"{load:g} requests at once, of which the KV pool holds {most:.0f}: the others queue")
     for kernel in kernels_of(service):

@@ -29,9 +29,9 @@ FULL = 64.0
 """So many times the pool's requests fill a service: its rate is then its capacity."""
 SATURATED = 0.98
 """Above this share of capacity queues have no steady length."""
-HALVINGS = 40
-CACHED_SHARE = 0.05
-"""Share of the input from which on a load counts as one with cached input."""
+HALVINGS = 60
+LEAST_AT_ONCE = 1e-9
+"""Requests in the system at a rate next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,12 @@ class Service:
         """Return the GPUs that only prefill."""
         return self.prefill.deployment.gpus * self.prefill_copies if self.prefill else 0
 
-    def case(self, isl: float, osl: float, concurrency: float, hit: float = 0.0) -> Circumstances:
-        """Return what the calibration tells apart of an operating point."""
+    def case(self, isl: float, osl: float, concurrency: float) -> Circumstances:
+        """Return what the calibration tells apart of an operating point.
+
+        Cached input is a service like any other here: the points that calibrate it are replays of agents,
+        whose pauses and lengths are another load than a share of cached prompts.
+        """
         decode = self.decode
         engine, vendor = decode.engine, decode.gpu.vendor
         apart = self.prefill is not None
@@ -94,7 +98,7 @@ class Service:
             engine=engine,
             runtime=RUNTIMES.get((engine, vendor), engine) if apart else engine,
             quantisation=decode.main_format,
-            kind="static" if self.static else "cached" if hit > CACHED_SHARE else "service",
+            kind="static" if self.static else "service",
             disaggregated=apart,
             speculative=self.drafted > 0,
             expert_parallel=decode.deployment.ep > 1,
@@ -123,16 +127,16 @@ class Service:
         flat = [np.ascontiguousarray(a).ravel() for a in arrays]
         return steady_state(
             self.decode.profile,
-            self.parameters(*flat),
+            self.parameters(*flat[:3]),
             self.points(*flat),
             self.prefill.profile if self.prefill else None,
         )
 
-    def parameters(self, isl: Array, osl: Array, concurrency: Array, hit: Array) -> Array:
+    def parameters(self, isl: Array, osl: Array, concurrency: Array) -> Array:
         """Return the calibrated parameters of points, looked up once for each class of load."""
-        classes = np.stack([*load_classes(isl, osl, concurrency), hit > CACHED_SHARE], 1).astype(np.int64)
+        classes = np.stack(load_classes(isl, osl, concurrency), 1).astype(np.int64)
         _, first, kind = np.unique(classes, axis=0, return_index=True, return_inverse=True)
-        cases = [self.case(isl[i], osl[i], concurrency[i], hit[i]) for i in first]
+        cases = [self.case(isl[i], osl[i], concurrency[i]) for i in first]
         return np.asarray(self.calibration.parameters(cases)[kind.ravel()])
 
     def points(self, isl: Array, osl: Array, concurrency: Array, hit: Array) -> Points:
@@ -189,7 +193,7 @@ class Service:
                 f"request rate {rate:g}/s is above what this deployment carries, {capacity:.3g} requests/s; "
                 f"the nearest steady rate is {SATURATED * capacity:.3g}/s"
             )
-        low, high = 1e-3, FULL * float(self.at(isl, osl, 1.0, hit).most[0]) * self.copies
+        low, high = LEAST_AT_ONCE, FULL * float(self.at(isl, osl, 1.0, hit).most[0]) * self.copies
         for _ in range(HALVINGS):
             middle = float(np.sqrt(low * high))
             served = float(self.at(isl, osl, middle, hit).output_tps[0] / osl)

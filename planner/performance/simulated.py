@@ -76,6 +76,6 @@ def step_times(service: Service, isl: float, osl: float, concurrency: float = 16
     -------
     ServiceStepTimes
     """
-    load = (np.array([value]) for value in (isl, osl, concurrency, 0.0))
+    load = (np.array([value]) for value in (isl, osl, concurrency))
     parameters = service.parameters(*load) if service.calibration.levels else neutral()
     return ServiceStepTimes(service.decode.profile, parameters, service.drafted)

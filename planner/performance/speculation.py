@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from planner.architecture import Architecture
 from planner.catalogue import Catalogue
-from planner.performance.acceptance import Acceptance, tokens_per_step
+from planner.errors import unknown_name
+from planner.performance.acceptance import ALIASES, Acceptance, tokens_per_step
 
 
 def acceptance_of(
@@ -42,3 +43,23 @@ def acceptance_of(
         return Acceptance(tokens, tokens, tokens, pooled=False, tables=(), source="stated")
     kind = draft or ("mtp" if architecture.draft else "eagle3")
     return tokens_per_step(catalogue=catalogue, draft=kind, drafted=drafted, model=model)
+
+
+def check_draft(catalogue: Catalogue, draft: str) -> None:
+    """Refuse a kind of draft that no table of acceptance is of.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        With the tables.
+    draft : str
+        Kind of draft, or one of its other names.
+
+    Raises
+    ------
+    UnknownName
+        With the nearest kinds.
+    """
+    kinds = {table.draft for table in catalogue.acceptance_tables()}
+    if ALIASES.get(draft.lower(), draft.lower()) not in kinds:
+        raise unknown_name("kind of draft", draft, [*kinds, *ALIASES])

@@ -31,6 +31,9 @@ OFFLINE_OVERFILL, OFFLINE_MOST = 2.0, 4096.0
 """Offline, so many times what the pool holds is waiting, but no engine runs more than this at once."""
 
 LEAST_BATCH = 0.2
+"""A step of fewer requests takes as long: some engine step runs whenever there is a request."""
+
+LEAST_LOAD = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,43 +158,49 @@ def steady_state(
         np.where(np.isfinite(load), load, np.minimum(most * OFFLINE_OVERFILL, OFFLINE_MOST)),
         load,
     )
-    load = np.maximum(load, LEAST_BATCH)
+    load = np.maximum(load, LEAST_LOAD)
+    # Requests beyond what the pool holds wait outside: they add to the queue, not to what runs.
+    active = np.minimum(load, most)
 
     alone = prefill(filling, parameters, new, cached) + points.transfer_s
-    cost = _loaded_prefill(filling, parameters, new, cached, load)
+    cost = _loaded_prefill(filling, parameters, new, cached, active)
     ranks = filling.ranks
     cost = np.where(apart, cost * ranks * points.copies / np.maximum(points.prefill_gpus, 1.0), cost)
     shared = np.where(apart, 0.0, factor(parameters, "sharing"))
     wait, queue = factor(parameters, "wait"), factor(parameters, "queue")
     wave = WAVE_SHARE * factor(parameters, "wave")
     client = FIRST_TOKEN_S * factor(parameters, "first_token")
-    others = np.maximum(load - 1, 0.0)
-    batch = np.minimum(load, most)
+    others = np.maximum(active - 1, 0.0)
+    batch = np.maximum(active, LEAST_BATCH)
     first, tpot = alone, np.zeros_like(load)
     for number in range(ROUNDS):
         step = decode_step(profile, parameters, batch, context, points.drafted).total
         pace = step / yielded
-        busy = cost * np.maximum(load, 1.0) / (first + after * (tpot if number else pace))
+        busy = cost * np.maximum(active, 1.0) / (first + after * (tpot if number else pace))
         busy = np.clip(busy, 0.0, 0.97)
         median = alone + step * wait * others / (others + 1) + 0.5 * busy / (1 - busy) * cost * queue + client
-        first = median + wave * load * cost
+        first = median + wave * active * cost
         # The decoding of one request is stretched by the prefills of those that arrive meanwhile:
-        # tpot = pace + shared x cost x rate x tpot, with rate = (load - 1) / (first + after x tpot).
+        # tpot = pace + shared x cost x rate x tpot, with rate = (active - 1) / (first + after x tpot).
         linear = first - shared * others * cost - after * pace
         tpot = (-linear + np.sqrt(linear**2 + 4 * after * pace * first)) / (2 * after)
-        spacing = together((first + after * tpot) / load, after * tpot / most, LIMIT)
+        spacing = together((first + after * tpot) / active, after * tpot / most, LIMIT)
         spacing = together(spacing, cost, LIMIT)
         turnaround = spacing * load
         batch = np.clip(after * tpot / spacing, LEAST_BATCH, most)
-    mean = np.maximum(turnaround - after * tpot, first)
-    median = np.maximum(turnaround - after * tpot - (first - median), median)
+    # What waits outside a full pool is counted by Little's law, and nothing is to be scaled about it.
+    queued = np.maximum(turnaround - after * tpot - first, 0.0)
     output = load / turnaround * points.copies * points.osl
     offset = factor(parameters, "ttft")
+    # A closed loop yields what its requests take (Little's law): a start and an end can only cost some of it.
+    served = np.where(
+        points.kind == SERVICE, np.minimum(factor(parameters, "output"), 1.0), factor(parameters, "output")
+    )
     found = Steady(
-        output * factor(parameters, "output"),
+        output * served,
         tpot,
-        median * offset,
-        mean * offset,
+        median * offset + queued,
+        first * offset + queued,
         batch,
         most,
         step,

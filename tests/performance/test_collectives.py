@@ -344,7 +344,7 @@ def test_what_cannot_be_is_refused_in_one_line():
         collective_s("all_reduce", 1.0, 16, links("rtx-4090"))
     with pytest.raises(UnknownName, match="rdma"):
         links("h100", network="rmda")
-    with pytest.raises(InvalidInput, match="positive"):
+    with pytest.raises(InvalidInput, match="a rate between nodes of"):
         links("h100", network_bytes_per_s=-1.0)
 
 

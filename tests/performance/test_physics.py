@@ -77,7 +77,7 @@ def test_no_step_is_faster_than_reading_weights_and_caches_at_nameplate_bandwidt
 @given(numbers, lengths)
 def test_no_prefill_beats_dense_peak(number, isl):
     one = service(number)
-    parameters = one.parameters(*(np.array([value]) for value in (float(isl), 512.0, 1.0, 0.0)))
+    parameters = one.parameters(*(np.array([value]) for value in (float(isl), 512.0, 1.0)))
     time = prefill(one.decode.profile, parameters, np.array([float(isl)]), np.zeros(1), fixed=False)
     profile = one.decode.profile
     light = (profile.dense_light_s + profile.expert_light_s * profile.dp) * isl
@@ -88,7 +88,7 @@ def test_no_prefill_beats_dense_peak(number, isl):
 @given(numbers, lengths, lengths, loads, st.floats(1.01, 8))
 def test_more_load_never_gives_a_user_more(number, isl, osl, load, more):
     classes = service(number)
-    parameters = classes.parameters(*(np.array([value]) for value in (float(isl), float(osl), load, 0.0)))
+    parameters = classes.parameters(*(np.array([value]) for value in (float(isl), float(osl), load)))
 
     def tpot(concurrency):
         points = classes.points(*(np.array([v]) for v in (float(isl), float(osl), concurrency, 0.0)))
