@@ -6,10 +6,10 @@ import csv
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.catalogue import Catalogue
 from planner.errors import InvalidInput
@@ -60,6 +60,53 @@ class SkippedRow:
     reason: str
     detail: str
     stated: bool
+
+
+class Validated(Protocol):
+    """A file with its predictions: what is said of one, whatever kind of rows it holds."""
+
+    @property
+    def table(self) -> CsvTable:
+        """Return the file as it was read."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Return the rows of the file."""
+        ...
+
+    @property
+    def predicted(self) -> int:
+        """Return how many rows were predicted."""
+        ...
+
+    @property
+    def stated(self) -> int:
+        """Return how many rows state what a prediction needs."""
+        ...
+
+    @property
+    def stated_and_predicted(self) -> int:
+        """Return how many of those were predicted."""
+        ...
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Return how many rows were not predicted, by reason."""
+        ...
+
+    @property
+    def skipped_rows(self) -> tuple[SkippedRow, ...]:
+        """Return the rows that were not predicted."""
+        ...
+
+    def scores(self) -> Mapping[str, Score]:
+        """Return the score of each quantity."""
+        ...
+
+    def scores_by(self, group: str) -> Mapping[str, Mapping[str, Score]]:
+        """Return the scores of the parts of a group."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,34 +183,7 @@ class ValidationResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the single rows as plain values, for JSON."""
-        by = {group: self.scores_by(group) for group in GROUPS}
-        return {
-            "schema": SCHEMA,
-            "file": self.table.file,
-            "kind": "start-up logs",
-            "rows": self.rows,
-            "predicted": self.predicted,
-            "stated": self.stated,
-            "stated_and_predicted": self.stated_and_predicted,
-            "skipped": self.skipped,
-            "skipped_rows": [
-                {"line": row.line, "reason": row.reason, "detail": row.detail} for row in self.skipped_rows
-            ],
-            "quantities": {
-                quantity: {
-                    **score.to_dict(),
-                    "by": {
-                        group: {
-                            name: scores[quantity].to_dict()
-                            for name, scores in parts.items()
-                            if quantity in scores
-                        }
-                        for group, parts in by.items()
-                    },
-                }
-                for quantity, score in self.scores().items()
-            },
-        }
+        return result_dict(self, "start-up logs", GROUPS)
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame: the rows of the file with what was predicted, and why others were not."""
@@ -205,6 +225,53 @@ def validate_startup_logs(path: str | os.PathLike[str], catalogue: Catalogue) ->
         except NotPredictable as why:
             skipped.append(SkippedRow(log.line, why.reason, why.detail, stated=states_its_setup(log)))
     return ValidationResult(table, tuple(predictions), tuple(skipped))
+
+
+def result_dict(result: Validated, kind: str, groups: Iterable[str]) -> dict[str, Any]:
+    """Return everything of a validated file but its single rows as plain values, for JSON.
+
+    Parameters
+    ----------
+    result : Validated
+        Start-up logs or serving points with their predictions.
+    kind : str
+        Which of the two they are.
+    groups : iterable of str
+        By what the scores are also given.
+
+    Returns
+    -------
+    dict
+        In the schema `planner.validate/1`.
+    """
+    by = {group: result.scores_by(group) for group in groups}
+    return {
+        "schema": SCHEMA,
+        "file": result.table.file,
+        "kind": kind,
+        "rows": result.rows,
+        "predicted": result.predicted,
+        "stated": result.stated,
+        "stated_and_predicted": result.stated_and_predicted,
+        "skipped": result.skipped,
+        "skipped_rows": [
+            {"line": row.line, "reason": row.reason, "detail": row.detail} for row in result.skipped_rows
+        ],
+        "quantities": {
+            quantity: {
+                **score.to_dict(),
+                "by": {
+                    group: {
+                        name: scores[quantity].to_dict()
+                        for name, scores in parts.items()
+                        if quantity in scores
+                    }
+                    for group, parts in by.items()
+                },
+            }
+            for quantity, score in result.scores().items()
+        },
+    }
 
 
 def write_predictions(result: ValidationResult, path: str | os.PathLike[str]) -> None:

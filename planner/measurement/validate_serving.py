@@ -21,7 +21,7 @@ from planner.measurement.serving_points import UnreadablePoint, read_serving
 from planner.measurement.serving_setup import states_operating_point
 from planner.measurement.setups import NotPredictable
 from planner.measurement.shown import rows_frame, scores_html
-from planner.measurement.validate import SCHEMA, SkippedRow
+from planner.measurement.validate import SkippedRow, result_dict
 from planner.performance.intervals import QUANTITIES as INTERVALS
 from planner.performance.intervals import width
 from planner.performance.levels import Calibration, calibration_of
@@ -158,34 +158,7 @@ class ServingValidation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the single rows as plain values, for JSON."""
-        by = {group: self.scores_by(group) for group in GROUPS}
-        return {
-            "schema": SCHEMA,
-            "file": self.table.file,
-            "kind": "serving points",
-            "rows": self.rows,
-            "predicted": self.predicted,
-            "stated": self.stated,
-            "stated_and_predicted": self.stated_and_predicted,
-            "skipped": self.skipped,
-            "skipped_rows": [
-                {"line": row.line, "reason": row.reason, "detail": row.detail} for row in self.skipped_rows
-            ],
-            "quantities": {
-                quantity: {
-                    **score.to_dict(),
-                    "by": {
-                        group: {
-                            name: scores[quantity].to_dict()
-                            for name, scores in parts.items()
-                            if quantity in scores
-                        }
-                        for group, parts in by.items()
-                    },
-                }
-                for quantity, score in self.scores().items()
-            },
-        }
+        return result_dict(self, "serving points", GROUPS)
 
     def csv_rows(self) -> Iterator[Sequence[str]]:
         """Yield the rows of the file with what was predicted, the header first."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from planner.memory.records import MemoryFit
 from planner.report.facts import fit_text
 from planner.report.records import SCHEMA, fit_record, flat_record
 from planner.report.sentences import verdict_sentence
+from planner.report.several import Answers
 from planner.report.table import frame_of, records_to_csv
 from planner.report.tables import memory_table, side_by_side
 
@@ -145,8 +145,8 @@ class FitAnswer:
         return head + memory_table(self).to_html()
 
 
-@dataclass(frozen=True, slots=True)
-class FitReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class FitReport(Answers[FitAnswer]):
     """The answers for one model on one or several accelerator types.
 
     Parameters
@@ -155,42 +155,10 @@ class FitReport:
         In the order in which the accelerators were named.
     """
 
-    answers: tuple[FitAnswer, ...]
-
-    def __iter__(self) -> Iterator[FitAnswer]:
-        """Iterate over the answers."""
-        return iter(self.answers)
-
-    def __len__(self) -> int:
-        """Return the number of accelerator types."""
-        return len(self.answers)
-
-    def __getitem__(self, key: int | str) -> FitAnswer:
-        """Return an answer by position, or by the id of its accelerator."""
-        if isinstance(key, int):
-            return self.answers[key]
-        by_id = {answer.gpu: answer for answer in self.answers}
-        if key not in by_id:
-            raise KeyError(f"{key!r}; there are {', '.join(by_id)}")
-        return by_id[key]
-
     @property
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fits for answer in self.answers)
-
-    @property
-    def answer(self) -> FitAnswer:
-        """Return the only answer, or the first of several."""
-        return self.answers[0]
-
-    def __repr__(self) -> str:
-        """Return the verdicts in words; `to_text` and `to_dict` have the rest."""
-        return f"<FitReport: {' '.join(answer.sentence for answer in self.answers)}>"
-
-    def __str__(self) -> str:
-        """Return the verdicts in words, one line for each accelerator."""
-        return "\n".join(answer.sentence for answer in self.answers)
 
     def to_text(self) -> str:
         """Return what the command line prints, as plain text."""

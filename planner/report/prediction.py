@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from planner.report.fit import FitAnswer
 from planner.report.prediction_records import SCHEMA, flat_record, prediction_record
 from planner.report.prediction_tables import figures_table, side_by_side
 from planner.report.prediction_text import sentence
+from planner.report.several import Answers
 from planner.report.table import frame_of, records_to_csv
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class PredictAnswer:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PredictReport:
+class PredictReport(Answers[PredictAnswer]):
     """The answers for one model on one or several accelerator types.
 
     Parameters
@@ -139,35 +139,11 @@ class PredictReport:
         In the order in which the accelerators were named.
     """
 
-    answers: tuple[PredictAnswer, ...]
-
     def __post_init__(self) -> None:
         """Refuse an answer from measurements alone where there is none."""
         unmeasured = [answer.predicted.unmeasured for answer in self.answers]
         if all(unmeasured):
             raise InvalidInput(unmeasured[0])
-
-    def __iter__(self) -> Iterator[PredictAnswer]:
-        """Iterate over the answers."""
-        return iter(self.answers)
-
-    def __len__(self) -> int:
-        """Return the number of accelerator types."""
-        return len(self.answers)
-
-    def __getitem__(self, key: int | str) -> PredictAnswer:
-        """Return an answer by position, or by the id of its accelerator."""
-        if isinstance(key, int):
-            return self.answers[key]
-        by_id = {answer.gpu: answer for answer in self.answers}
-        if key not in by_id:
-            raise KeyError(f"{key!r}; there are {', '.join(by_id)}")
-        return by_id[key]
-
-    @property
-    def answer(self) -> PredictAnswer:
-        """Return the only answer, or the first of several."""
-        return self.answers[0]
 
     @property
     def answered(self) -> bool:
@@ -178,14 +154,6 @@ class PredictReport:
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fit.fits for answer in self.answers)
-
-    def __repr__(self) -> str:
-        """Return the answers in words."""
-        return f"<PredictReport: {' '.join(answer.sentence for answer in self.answers)}>"
-
-    def __str__(self) -> str:
-        """Return the answers in words, one line for each accelerator."""
-        return "\n".join(answer.sentence for answer in self.answers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""

@@ -1,0 +1,67 @@
+"""What reports on one or several accelerator types share: their answers in order, by position or by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+
+class Answer(Protocol):
+    """The answer for one accelerator type."""
+
+    @property
+    def gpu(self) -> str:
+        """Return the id of the accelerator."""
+        ...
+
+    @property
+    def sentence(self) -> str:
+        """Return the answer in words."""
+        ...
+
+
+A = TypeVar("A", bound=Answer)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answers(Generic[A]):
+    """The answers for one model on one or several accelerator types.
+
+    Parameters
+    ----------
+    answers : tuple of Answer
+        In the order in which the accelerators were named.
+    """
+
+    answers: tuple[A, ...]
+
+    def __iter__(self) -> Iterator[A]:
+        """Iterate over the answers."""
+        return iter(self.answers)
+
+    def __len__(self) -> int:
+        """Return the number of accelerator types."""
+        return len(self.answers)
+
+    def __getitem__(self, key: int | str) -> A:
+        """Return an answer by position, or by the id of its accelerator."""
+        if isinstance(key, int):
+            return self.answers[key]
+        by_id = {answer.gpu: answer for answer in self.answers}
+        if key not in by_id:
+            raise KeyError(f"{key!r}; there are {', '.join(by_id)}")
+        return by_id[key]
+
+    @property
+    def answer(self) -> A:
+        """Return the only answer, or the first of several."""
+        return self.answers[0]
+
+    def __repr__(self) -> str:
+        """Return the answers in words."""
+        return f"<{type(self).__name__}: {' '.join(answer.sentence for answer in self.answers)}>"
+
+    def __str__(self) -> str:
+        """Return the answers in words, one line for each accelerator."""
+        return "\n".join(answer.sentence for answer in self.answers)
