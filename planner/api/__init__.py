@@ -1,0 +1,9 @@
+"""The library's front door: one function for each question, each in a file of its own."""
+
+from planner.api.fitting import fit
+from planner.api.predicting import predict
+from planner.api.simulating import simulate
+from planner.api.validating import validate
+from planner.catalogue import load_catalogue
+
+__all__ = ["fit", "load_catalogue", "predict", "simulate", "validate"]

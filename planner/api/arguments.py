@@ -1,0 +1,23 @@
+"""What the functions of the front door share: the catalogue and paths as a user may give them."""
+
+from __future__ import annotations
+
+import os
+
+from planner.catalogue import Catalogue
+from planner.errors import InvalidInput, shorten
+
+
+def open_catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
+    """Return an open catalogue, or the user's own file over the shipped one."""
+    if isinstance(given, Catalogue):
+        return given
+    return load_catalogue(None if given is None else path_text("catalogue", given))
+
+
+def path_text(name: str, given: object) -> str:
+    """Return a path as text, or refuse what is none."""
+    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(path, str) or not path:
+        raise InvalidInput(f"{name}: {shorten(given)} is no path of a file")
+    return path
