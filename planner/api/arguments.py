@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from planner.catalogue import Catalogue
+from planner.catalogue import Catalogue, load_catalogue
 from planner.errors import InvalidInput, shorten
 
 
