@@ -32,7 +32,7 @@ ALLOWED = {
     "catalogue": {"pydantic", "yaml", "huggingface_hub"},
     "scenario": {"pydantic"},
     "performance": {"numpy", "pandas"},
-    "measurement": {"pandas", "numpy", "scipy"},
+    "measurement": {"pandas", "numpy", "scipy", "aiohttp"},
     "report": {"pandas", "rich"},
     "cli": {"click", "rich"},
 }

@@ -27,7 +27,7 @@ BROKEN_PIPE = 141
 LONG_WORD = re.compile(r"(\S{60})\S{180,}(\S{20})")
 """A word that is cut short in a message; no path that people use is as long."""
 
-COMMANDS = ("fit", "predict", "simulate", "models", "gpus", "prices", "validate", "calibrate")
+COMMANDS = ("fit", "predict", "simulate", "models", "gpus", "prices", "validate", "calibrate", "measure")
 """Each stands in the module of its name and is imported when it is asked for."""
 
 
