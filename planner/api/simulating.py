@@ -36,6 +36,7 @@ def simulate(
     seed: int = 0,
     slo_ttft_s: float | None = None,
     slo_tpot_s: float | None = None,
+    slo_e2e_s: float | None = None,
     draft: str | None = None,
     tokens_per_step: float | None = None,
     network_bytes_per_s: float | None = None,
@@ -65,7 +66,7 @@ def simulate(
         How many.
     seed : int
         Of the random numbers.
-    slo_ttft_s, slo_tpot_s : float, optional
+    slo_ttft_s, slo_tpot_s, slo_e2e_s : float, optional
         Limits that a request must keep to count for goodput [s].
     progress : callable, optional
         Called with the requests that have finished, and all of them.
@@ -82,9 +83,10 @@ def simulate(
         With one line that says what is wrong and what would be right.
     """
     from planner.measurement.traces import read_trace
-    from planner.performance.simulation import LatencySlo, Trace
+    from planner.performance.simulation import Trace
     from planner.planning.service_simulation import SimulatedLoad, simulated_service
     from planner.report.simulation import SimulateReport
+    from planner.scenario.slo import latency_slo
 
     load = {
         "isl": isl,
@@ -105,7 +107,6 @@ def simulate(
     )
     if len(asked.gpus) > 1:
         raise InvalidInput(f"gpu: {len(asked.gpus)} types named; a simulation is of one")
-    limited = slo_ttft_s is not None or slo_tpot_s is not None
     found = simulated_service(
         asked,
         asked.gpus[0],
@@ -117,7 +118,7 @@ def simulate(
             trace=trace if trace is None or isinstance(trace, Trace) else read_trace(trace),
             requests=requests,
             seed=seed,
-            slo=LatencySlo(ttft_s=slo_ttft_s, tpot_s=slo_tpot_s) if limited else None,
+            slo=latency_slo(slo_ttft_s, slo_tpot_s, slo_e2e_s),
         ),
         draft=draft,
         tokens_per_step=tokens_per_step,

@@ -145,3 +145,27 @@ throughput_option = click.option(
     show_default=True,
     help="Where figures come from; auto: measured where the load was, and the model for the rest.",
 )
+
+slo_options = stacked(
+    click.option(
+        "--slo-ttft",
+        "slo_ttft_s",
+        type=Quantity("s"),
+        metavar="TIME",
+        help="Longest time to the first token that is good, such as 2s.",
+    ),
+    click.option(
+        "--slo-tpot",
+        "slo_tpot_s",
+        type=Quantity("s"),
+        metavar="TIME",
+        help="Longest time per output token that is good, such as 50ms.",
+    ),
+    click.option(
+        "--slo-e2e",
+        "slo_e2e_s",
+        type=Quantity("s"),
+        metavar="TIME",
+        help="Longest time of a whole request that is good, such as 30s.",
+    ),
+)

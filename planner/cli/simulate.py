@@ -11,10 +11,10 @@ import click
 
 from planner.cli.load_options import (
     Number,
-    Quantity,
     network_option,
     prefix_option,
     rate_option,
+    slo_options,
     speculation_options,
 )
 from planner.cli.options import (
@@ -91,20 +91,6 @@ simulation_options = stacked(
         show_default=True,
         help="Of the random numbers: the same seed gives the same answer.",
     ),
-    click.option(
-        "--slo-ttft",
-        "slo_ttft_s",
-        type=Quantity("s"),
-        metavar="TIME",
-        help="Time to first token that a request must keep to count as good, such as 2s.",
-    ),
-    click.option(
-        "--slo-tpot",
-        "slo_tpot_s",
-        type=Quantity("s"),
-        metavar="TIME",
-        help="Time per output token that a request must keep to count as good, such as 50ms.",
-    ),
 )
 
 
@@ -117,6 +103,7 @@ simulation_options = stacked(
 @rate_option
 @prefix_option
 @simulation_options
+@slo_options
 @engine_limits_options
 @speculation_options
 @network_option

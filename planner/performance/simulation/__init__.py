@@ -19,12 +19,12 @@ from planner.performance.simulation.records import Batching, KvPool
 from planner.performance.simulation.requests import Requests
 from planner.performance.simulation.result import SimulationResult
 from planner.performance.simulation.run import simulate
-from planner.performance.simulation.slo import LatencySlo
 from planner.performance.simulation.summary import Summary
 from planner.performance.simulation.tabulated import TabulatedStepTimes
 from planner.performance.simulation.times import StepTimes
 from planner.performance.simulation.trace import EmpiricalLengths, Trace
 from planner.performance.simulation.window import Window
+from planner.scenario.slo import LatencySlo
 
 __all__ = [
     "Batching",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from planner.performance.simulation.overload import Flow
 from planner.performance.simulation.requests import Requests
-from planner.performance.simulation.slo import LatencySlo
 from planner.performance.simulation.summary import Summary
 from planner.performance.simulation.window import Window
+from planner.scenario.slo import LatencySlo
 
 if TYPE_CHECKING:
     import pandas

@@ -12,12 +12,13 @@ from planner.performance.simulation.overload import flow
 from planner.performance.simulation.records import Batching, KvPool
 from planner.performance.simulation.requests import Requests
 from planner.performance.simulation.result import SimulationResult
-from planner.performance.simulation.slo import LatencySlo
+from planner.performance.simulation.slo import kept
 from planner.performance.simulation.source import ClosedSource, OpenSource, Source
 from planner.performance.simulation.summary import summarise
 from planner.performance.simulation.times import StepTimes
 from planner.performance.simulation.trace import Trace
 from planner.performance.simulation.window import Measure, Window, warmup_requests
+from planner.scenario.slo import LatencySlo
 
 MOST_REQUESTS = 10_000_000
 WARMUP_SHARE = 0.1
@@ -200,7 +201,7 @@ def _result(
     steady = not rates.overloaded
     span = (window.begin_s, window.end_s)
     output_tps = machine.timeline.output_tokens(*span) / window.length_s
-    good = slo.kept(requests)[chosen] if slo is not None and steady else None
+    good = kept(slo, requests)[chosen] if slo is not None and steady else None
     arrived_per_s = int(chosen.sum()) / window.length_s
     return SimulationResult(
         requests=requests,
