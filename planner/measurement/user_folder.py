@@ -1,0 +1,257 @@
+"""The user's own measurements: which folder they lie in, and adding rows to it without losing any.
+
+The folder mirrors the shipped `measurements/`: a subfolder for each kind, a CSV for each hook that wrote it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from planner.errors import InvalidInput
+from planner.measurement.csvtable import read_csv
+from planner.measurement.same_run import same_facts, same_run
+from planner.measurement.serving_points import COLUMNS
+
+Kind = Literal["serving", "startup_logs", "kernels"]
+Row = Mapping[str, Any]
+
+ENVIRONMENT = "PLANNER_MEASUREMENTS"
+LOCK = ".lock"
+
+_STARTUP = (
+    "id,engine,engine_version,date,model,attention,weight_quant,kv_cache_dtype,gpu,gpu_mem,total_gpu_gib,n_gpus,"
+    "nodes,tp,pp,dp,ep,dcp,max_model_len,mem_fraction,enforce_eager,spec_decode,prefix_caching,block_size,"
+    "max_num_seqs,max_num_batched_tokens,weights_gib,consumed_gib,activation_gib,non_torch_gib,cudagraph_est_gib,"
+    "cudagraph_gib,free_before_kv_gib,avail_kv_gib,kv_blocks,kv_tokens,kv_swa_tokens,max_concurrency,"
+    "needed_kv_gib,est_max_len,k_size_gb,v_size_gb,kv_size_gb,kv_size_mib,kv_swa_size_mib,recurrent_mib,"
+    "total_used_mib,mamba_slots,mamba_gb,sgl_avail_after_load_gb,sgl_avail_after_pool_gb,outcome,notes,source"
+)
+STARTUP_COLUMNS = tuple(_STARTUP.split(","))
+"""The columns of `measurements/startup_logs.csv`."""
+
+_KERNELS = (
+    "system,op,framework,version,kernel,dtype,m,n,k,batch,context,heads,kv_heads,head_dim,tokens,hidden,inter,topk,"
+    "experts,moe_tp,moe_ep,routing,gpus,bytes,latency_us,flops_fraction,membw_fraction,link_fraction,"
+    "achieved_fraction"
+)
+KERNEL_COLUMNS = tuple(_KERNELS.split(","))
+"""The columns of `measurements/kernels/*.csv`; further ones are kept."""
+
+_FIRST_COLUMNS: Mapping[Kind, Sequence[str]] = {
+    "serving": COLUMNS,
+    "startup_logs": STARTUP_COLUMNS,
+    "kernels": KERNEL_COLUMNS,
+}
+_SAME: Mapping[Kind, Callable[[Mapping[str, str], Mapping[str, str]], bool]] = {
+    "serving": same_run,
+    "startup_logs": same_facts,
+    "kernels": same_facts,
+}
+_APART: Mapping[Kind, tuple[str, ...]] = {
+    "serving": ("model", "gpu", "n_gpus"),
+    "startup_logs": ("engine", "model", "gpu"),
+    "kernels": ("system", "op", "dtype", "latency_us"),
+}
+"""Rows that differ in one of these are never the same measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What became of rows that were to be added.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    added : tuple of int
+        Positions of the rows that were added.
+    repeated : dict of int to str
+        Positions of rows that were left out, because the same measurement stands already at `file:line`
+        (or in the row before it).
+    """
+
+    path: Path
+    added: tuple[int, ...]
+    repeated: dict[int, str]
+
+
+def user_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder of the user's own measurements, whether or not it is there.
+
+    Parameters
+    ----------
+    folder : path, optional
+        The one that was asked for. By default that of the environment variable PLANNER_MEASUREMENTS, else
+        `planner/measurements` under XDG_DATA_HOME, else under `~/.local/share`.
+
+    Returns
+    -------
+    Path
+    """
+    if folder is not None:
+        return Path(folder)
+    if named := os.environ.get(ENVIRONMENT):
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME")
+    root = Path(data) if data and Path(data).is_absolute() else Path.home() / ".local" / "share"
+    return root / "planner" / "measurements"
+
+
+def user_files(kind: Kind, folder: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Return the CSVs of one kind in the user's folder, by name; none where there is no folder.
+
+    Parameters
+    ----------
+    kind : str
+        "serving", "startup_logs" or "kernels".
+    folder : path, optional
+        As for `user_folder`.
+
+    Returns
+    -------
+    list of Path
+        What `load_serving_points`, `validate` and `calibrate` take.
+    """
+    return sorted((user_folder(folder) / kind).glob("*.csv"))
+
+
+def append_rows(
+    kind: Kind,
+    rows: Sequence[Row],
+    *,
+    name: str,
+    folder: str | os.PathLike[str] | None = None,
+) -> Appended:
+    """Add measured rows to the user's folder; what is there already stays, and is not added twice.
+
+    Several processes may add at once: one waits for the other, and readers see the file as it was before or
+    after, never in between.
+
+    Parameters
+    ----------
+    kind : str
+        "serving", "startup_logs" or "kernels".
+    rows : sequence of mapping
+        Values by column; None and a missing column are empty cells. Further columns than those of the kind
+        are kept.
+    name : str
+        Name of the CSV without ending: the hook that measured, such as "imported" or "endpoint".
+    folder : path, optional
+        As for `user_folder`.
+
+    Returns
+    -------
+    Appended
+
+    Raises
+    ------
+    InvalidInput
+        With the file, when it cannot be read or written; it is then as it was.
+    """
+    path = user_folder(folder) / kind / f"{name}.csv"
+    texts = [{column: cell(value) for column, value in row.items()} for row in rows]
+    with _locked(path.parent):
+        columns, before = _read(path)
+        merged = list(dict.fromkeys([*columns, *_FIRST_COLUMNS[kind], *(c for row in texts for c in row)]))
+        known = _Known(kind)
+        for file in user_files(kind, folder):
+            known.learn(file, before if file == path else _read(file)[1])
+        added, repeated = [], {}
+        for position, row in enumerate(texts):
+            where = known.find(row)
+            if where is not None:
+                repeated[position] = where
+                continue
+            added.append(position)
+            known.add(row, f"row {position + 1} of these")
+        if added:
+            kept = [*(row for _, row in before), *(texts[position] for position in added)]
+            _write(path, merged, kept)
+    return Appended(path, tuple(added), repeated)
+
+
+def cell(value: object) -> str:
+    """Return a value as a cell: None is empty, a number has up to 12 digits.
+
+    Parameters
+    ----------
+    value : object
+        Text, number, bool or None.
+
+    Returns
+    -------
+    str
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return " ".join(str(value).split())
+
+
+class _Known:
+    """The rows that are there already, by what tells them apart at once."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._same, self._apart = _SAME[kind], _APART[kind]
+        self._rows: dict[tuple[str, ...], list[tuple[str, Mapping[str, str]]]] = {}
+
+    def learn(self, file: Path, rows: Iterable[tuple[int, Mapping[str, str]]]) -> None:
+        for line, row in rows:
+            self.add(row, f"{file}:{line}")
+
+    def add(self, row: Mapping[str, str], where: str) -> None:
+        self._rows.setdefault(self._key(row), []).append((where, row))
+
+    def find(self, row: Mapping[str, str]) -> str | None:
+        others = self._rows.get(self._key(row), ())
+        return next((where for where, other in others if self._same(row, other)), None)
+
+    def _key(self, row: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(row.get(name, "").casefold() for name in self._apart)
+
+
+def _read(path: Path) -> tuple[tuple[str, ...], list[tuple[int, Mapping[str, str]]]]:
+    """Return the columns and rows of a CSV with their lines; nothing where there is none yet."""
+    if not path.exists():
+        return (), []
+    table = read_csv(path)
+    return table.columns, [(row.line, row.cells) for row in table.rows]
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:
+    from planner.measurement.validate import write_rows
+
+    write_rows([columns, *([row.get(column, "") for column in columns] for row in rows)], path)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system gives it back when a process ends, however it ends."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / LOCK, "a+b") as file:
+            _lock(file)
+            yield
+    except OSError as error:
+        raise InvalidInput(f"{folder}: measurements cannot be kept here: {error.strerror or error}") from None
+
+
+def _lock(file: IO[bytes]) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
