@@ -32,8 +32,9 @@ ALLOWED = {
     "catalogue": {"pydantic", "yaml", "huggingface_hub"},
     "scenario": {"pydantic"},
     "performance": {"numpy", "pandas"},
+    "economics": {"numpy", "pydantic", "scipy"},
     "measurement": {"pandas", "numpy", "scipy", "aiohttp"},
-    "report": {"pandas", "rich"},
+    "report": {"pandas", "plotly", "rich"},
     "cli": {"click", "rich"},
 }
 

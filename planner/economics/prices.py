@@ -13,12 +13,37 @@ from planner.errors import InvalidInput, Unsupported, shorten
 GIVEN = "given"
 """Kind of a price that the user states."""
 
+OWN = "own"
+"""Kind of a price worked out from what owning costs; quotes of others' owning are of the kinds TCO-..."""
+
+API = "api"
+"""Kind of a hosted price, which is per token and never per GPU-hour."""
+
 PUBLISHED = "published"
 """Confidence of a quote that somebody published; others are inferred, unverified or assumed."""
 
 LOWEST_USD_PER_GPU_HOUR = 0.01
 HIGHEST_USD_PER_GPU_HOUR = 1000.0
 """No accelerator has been rented for less or more; a price outside is a slip of the keyboard."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostPart:
+    """One part of what an owned GPU costs.
+
+    Parameters
+    ----------
+    name : str
+        Such as "colocation".
+    usd_per_gpu_hour : float
+        Its share of a GPU-hour [USD/h]; what is got back is negative.
+    provenance : str
+        From what figures, and where those come from.
+    """
+
+    name: str
+    usd_per_gpu_hour: float
+    provenance: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +55,20 @@ class PricePerHour:
     usd_per_gpu_hour : float
         Price of one GPU [USD/h].
     kind : str
-        The terms, such as "on-demand", or "given".
+        The terms, such as "on-demand"; "given" by the user, or "own" from what owning costs.
     provenance : str
         Who quotes it and when.
     quotes : tuple of Price
         The quotes it is the median of; empty for a price that the user states.
+    parts : tuple of CostPart
+        What a price of the kind "own" is the sum of.
     """
 
     usd_per_gpu_hour: float
     kind: str
     provenance: str
     quotes: tuple[Price, ...] = ()
+    parts: tuple[CostPart, ...] = ()
 
 
 def given_price(usd_per_gpu_hour: float) -> PricePerHour:
