@@ -17,14 +17,14 @@ def test_ids_aliases_and_records_are_alike(catalogue):
     by_record = planner.fit(
         model=catalogue.model("kimi-k3"), gpu=catalogue.gpu("b300-sxm"), catalogue=catalogue
     )
-    assert by_name.to_dict() == by_record.to_dict()
+    assert by_name.answer.to_dict() == by_record.answer.to_dict()
 
 
 def test_several_accelerators_as_text_or_list(catalogue):
     text = planner.fit(model="llama-3.1-8b", gpu="mi355x, b200", catalogue=catalogue)
     listed = planner.fit(model="llama-3.1-8b", gpu=["mi355x", catalogue.gpu("b200")], catalogue=catalogue)
     assert [answer.gpu for answer in text] == ["mi355x", "b200-sxm"]
-    assert text.to_dict() == listed.to_dict()
+    assert text.to_records() == listed.to_records()
 
 
 def test_an_alias_of_a_quantised_checkpoint_implies_it(catalogue):
@@ -168,7 +168,7 @@ def test_a_report_prints_as_its_sentences_and_in_full_as_text(catalogue):
 def test_counts_may_be_written_as_on_the_command_line(catalogue, name):
     words = {"model": "llama-3.1-8b", "gpu": "b200", "catalogue": catalogue}
     written, counted = planner.fit(**words, **{name: "2Ki"}), planner.fit(**words, **{name: 2048})
-    assert written.to_dict() == counted.to_dict()
+    assert written.answer.to_dict() == counted.answer.to_dict()
     with pytest.raises(InvalidInput, match=f"^{name}: "):
         planner.fit(**words, **{name: "many"})
 

@@ -35,7 +35,7 @@ def test_ids_aliases_and_records_are_alike(catalogue):
         concurrency="8",
         catalogue=catalogue,
     )
-    assert named.to_dict() == records.to_dict()
+    assert named.answer.to_dict() == records.answer.to_dict()
 
 
 def test_several_accelerators_each_have_an_answer(catalogue):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import open_catalogue
+from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.planning.other_layouts import other_layouts
 from planner.planning.question import question
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from planner.memory import MemoryFit
 
 
+@reproducible
 def fit(
     *,
     model: str | os.PathLike[str] | Model,

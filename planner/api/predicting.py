@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import open_catalogue
+from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import unknown_name
 from planner.planning.question import question
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from planner.report.prediction import PredictReport
 
 
+@reproducible
 def predict(
     *,
     model: str | os.PathLike[str] | Model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -59,10 +59,9 @@ def draw_fit(console: Console, report: FitReport) -> None:
     table, marks = with_marks(assumptions_table(report.answers), "provenance")
     draw_table(console, table)
     draw_facts(console, marks)
-    warnings = dict.fromkeys(warning for answer in report for warning in _labelled(report, answer))
-    if warnings:
+    if report.warnings:
         console.print()
-        draw_lines(console, "Notes", warnings)
+        draw_lines(console, "Notes", report.warnings)
 
 
 def _draw_single(console: Console, answer: FitAnswer) -> None:
@@ -110,12 +109,6 @@ def _print_verdict(console: Console, answer: FitAnswer) -> None:
 
 def _status(answer: FitAnswer) -> str:
     return "" if answer.config_status == "published" else f" (configuration {answer.config_status})"
-
-
-def _labelled(report: FitReport, answer: FitAnswer) -> Iterable[str]:
-    shared = set.intersection(*(set(each.warnings) for each in report))
-    for warning in answer.warnings:
-        yield warning if warning in shared else f"{gpu_label(answer.gpu)}: {warning}"
 
 
 def _draw_measured(console: Console, answers: Sequence[FitAnswer]) -> None:

@@ -40,10 +40,9 @@ def draw_predict(console: Console, report: PredictReport) -> None:
         _draw_several(console, report.answers)
     else:
         _draw_single(console, report.answer)
-    warnings = dict.fromkeys(warning for answer in report for warning in _labelled(report, answer))
-    if warnings:
+    if report.warnings:
         console.print()
-        draw_lines(console, "Notes", warnings)
+        draw_lines(console, "Notes", report.warnings)
 
 
 def _draw_single(console: Console, answer: PredictAnswer) -> None:
@@ -83,11 +82,3 @@ def _draw_tables(console: Console, *tables: Table | None) -> None:
         if table is not None:
             console.print()
             draw_table(console, table)
-
-
-def _labelled(report: PredictReport, answer: PredictAnswer) -> list[str]:
-    """Return what to know of an answer, with its accelerator where that is not so of all."""
-    shared = set.intersection(*(set(each.warnings) for each in report))
-    return [
-        warning if warning in shared else f"{gpu_label(answer.gpu)}: {warning}" for warning in answer.warnings
-    ]

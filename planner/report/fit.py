@@ -167,9 +167,11 @@ class FitReport(Answers[FitAnswer]):
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""
         if len(self.answers) == 1:
-            return self.answer.to_dict()
+            return self.signed(self.answer.to_dict())
         results = [answer.to_dict() for answer in self.answers]
-        return {"schema": SCHEMA, "model": self.answer.model, "fits": self.fits, "results": results}
+        return self.signed(
+            {"schema": SCHEMA, "model": self.answer.model, "fits": self.fits, "results": results}
+        )
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record for each accelerator, units in the keys."""

@@ -158,9 +158,11 @@ class PredictReport(Answers[PredictAnswer]):
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""
         if len(self.answers) == 1:
-            return self.answer.to_dict()
+            return self.signed(self.answer.to_dict())
         results = [answer.to_dict() for answer in self.answers]
-        return {"schema": SCHEMA, "model": self.answer.fit.model, "fits": self.fits, "results": results}
+        return self.signed(
+            {"schema": SCHEMA, "model": self.answer.fit.model, "fits": self.fits, "results": results}
+        )
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record for each accelerator, units in the keys."""

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from planner.report.base import Report
+from planner.report.sentences import gpu_label
+
 
 class Answer(Protocol):
     """The answer for one accelerator type."""
@@ -20,12 +23,17 @@ class Answer(Protocol):
         """Return the answer in words."""
         ...
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return everything the user should know."""
+        ...
+
 
 A = TypeVar("A", bound=Answer)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Answers(Generic[A]):
+class Answers(Report, Generic[A]):
     """The answers for one model on one or several accelerator types.
 
     Parameters
@@ -58,9 +66,25 @@ class Answers(Generic[A]):
         """Return the only answer, or the first of several."""
         return self.answers[0]
 
+    @property
+    def sentence(self) -> str:
+        """Return the answers in words, one after the other."""
+        return " ".join(answer.sentence for answer in self.answers)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return everything the user should know, each once; what is not so of all names its accelerator."""
+        shared = set.intersection(*(set(answer.warnings) for answer in self.answers))
+        said = (
+            warning if warning in shared else f"{gpu_label(answer.gpu)}: {warning}"
+            for answer in self.answers
+            for warning in answer.warnings
+        )
+        return tuple(dict.fromkeys(said))
+
     def __repr__(self) -> str:
         """Return the answers in words."""
-        return f"<{type(self).__name__}: {' '.join(answer.sentence for answer in self.answers)}>"
+        return f"<{type(self).__name__}: {self.sentence}>"
 
     def __str__(self) -> str:
         """Return the answers in words, one line for each accelerator."""
