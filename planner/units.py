@@ -24,6 +24,10 @@ class Dimension(StrEnum):
     WATTS = "W"
     SECONDS = "s"
     USD_PER_HOUR = "USD/h"
+    USD = "USD"
+    USD_PER_KWH = "USD/kWh"
+    USD_PER_KW_MONTH = "USD/kW-month"
+    USD_PER_MTOK = "USD/Mtok"
     HERTZ = "Hz"
     TOKENS_PER_S = "tok/s"
     SHARE = "share"
@@ -57,6 +61,10 @@ UNITS: dict[Dimension, dict[str, float]] = {
     Dimension.WATTS: {"W": 1.0, "kW": 1e3, "MW": 1e6},
     Dimension.SECONDS: {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
     Dimension.USD_PER_HOUR: {"USD/h": 1.0, "$/h": 1.0},
+    Dimension.USD: {"USD": 1.0, "$": 1.0, "kUSD": 1e3, "MUSD": 1e6},
+    Dimension.USD_PER_KWH: {"USD/kWh": 1.0, "$/kWh": 1.0},
+    Dimension.USD_PER_KW_MONTH: {"USD/kW-month": 1.0, "$/kW-month": 1.0},
+    Dimension.USD_PER_MTOK: {"USD/Mtok": 1.0, "$/Mtok": 1.0},
     Dimension.HERTZ: {"Hz": 1.0, **_scaled("Hz", _DECIMAL)},
     Dimension.TOKENS_PER_S: {"tok/s": 1.0},
     Dimension.SHARE: {"%": 0.01},
@@ -70,6 +78,10 @@ EXAMPLES: dict[Dimension, str] = {
     Dimension.WATTS: "700 W or 10.2 kW",
     Dimension.SECONDS: "25 us or 1.5 s",
     Dimension.USD_PER_HOUR: "4.25 USD/h",
+    Dimension.USD: "31 kUSD or 31000 USD",
+    Dimension.USD_PER_KWH: "0.08 USD/kWh",
+    Dimension.USD_PER_KW_MONTH: "130 USD/kW-month",
+    Dimension.USD_PER_MTOK: "15 USD/Mtok",
     Dimension.HERTZ: "1.98 GHz",
     Dimension.TOKENS_PER_S: "952 tok/s",
     Dimension.SHARE: "85 %",
@@ -237,6 +249,10 @@ _PRINTED: dict[Dimension, tuple[str, ...]] = {
     Dimension.WATTS: ("kW", "W"),
     Dimension.SECONDS: ("s", "ms", "us", "ns"),
     Dimension.USD_PER_HOUR: ("USD/h",),
+    Dimension.USD: ("USD",),
+    Dimension.USD_PER_KWH: ("USD/kWh",),
+    Dimension.USD_PER_KW_MONTH: ("USD/kW-month",),
+    Dimension.USD_PER_MTOK: ("USD/Mtok",),
     Dimension.HERTZ: ("GHz", "MHz", "Hz"),
     Dimension.TOKENS_PER_S: ("tok/s",),
     Dimension.SHARE: ("%",),

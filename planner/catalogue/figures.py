@@ -169,6 +169,10 @@ BitsPerS = Annotated[Figure, _reader(Dimension.BITS_PER_S)]
 FlopPerS = Annotated[Figure, _reader(Dimension.FLOP_PER_S)]
 Watts = Annotated[Figure, _reader(Dimension.WATTS)]
 UsdPerHour = Annotated[Figure, _reader(Dimension.USD_PER_HOUR)]
+Shares = Annotated[Figure, _reader(Dimension.SHARE)]
+Usd = Annotated[Figure, _reader(Dimension.USD)]
+UsdPerKwMonth = Annotated[Figure, _reader(Dimension.USD_PER_KW_MONTH)]
+UsdPerKwh = Annotated[Figure, _reader(Dimension.USD_PER_KWH)]
 Count = Annotated[Figure, _reader(None)]
 
 

@@ -39,6 +39,7 @@ def unknown_references(catalogue: Catalogue, root: str, key: str) -> Iterator[tu
 def _references(entry: object) -> Iterator[Reference]:
     from planner.catalogue.effects import AcceptanceTable, Host, Speedup
     from planner.catalogue.kernels import KernelRule
+    from planner.catalogue.money import HostedOffer, OwnedHardware
 
     if isinstance(entry, KernelRule):
         yield from ((("engines",), "stacks", name) for name in entry.engines)
@@ -52,6 +53,10 @@ def _references(entry: object) -> Iterator[Reference]:
         yield ("gpu",), "gpus", entry.gpu
         if entry.engine is not None:
             yield ("engine",), "stacks", entry.engine
+    elif isinstance(entry, HostedOffer):
+        yield ("model",), "models", entry.model
+    elif isinstance(entry, OwnedHardware):
+        yield (), "gpus", entry.id
     elif isinstance(entry, Host):
         yield (), "stacks", entry.id
 

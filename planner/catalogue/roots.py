@@ -34,6 +34,10 @@ ROOTS: Mapping[str, Root] = {
     "intervals": Root("calibration.yaml", "interval", "calibrated:IntervalWidths"),
     "seen": Root("calibration.yaml", "list of names", "calibrated:SeenNames"),
     "fabrics": Root("hardware.yaml", "fabric", "fabrics:LinkFamily"),
+    "owning": Root("economics.yaml", "cost of owning", "money:OwnedHardware"),
+    "owning_terms": Root("economics.yaml", "terms of owning", "money:TermsOfOwning"),
+    "planned_use": Root("economics.yaml", "use", "money:PlannedUse"),
+    "hosted": Root("economics.yaml", "hosted price", "money:HostedOffer"),
     "unmapped": Root("hardware.yaml", "name"),
     "sources": Root("", "source"),
 }
@@ -42,7 +46,7 @@ ROOTS: Mapping[str, Root] = {
 FILES = tuple(sorted({root.file for root in ROOTS.values() if root.file}))
 """The shipped files."""
 
-OPTIONAL = ("calibration.yaml",)
+OPTIONAL = ("calibration.yaml", "economics.yaml")
 """Files that a catalogue may do without."""
 
 

@@ -23,8 +23,8 @@ N = TypeVar("N")
 CACHED_WEIGHT = 0.1
 """Cost of a cached input token over that of an uncached one where its KV traffic is not worked out.
 
-*Assumed*: hosted APIs ask 0.1 (Kimi K3: 0.30 of 3.00 USD per million, 2026-07) to 0.125 (DeepSeek V3.1: 0.07
-of 0.56, 2025-09). `cached_weight` works it out from the traffic.
+*Assumed*: hosted APIs that price cached input ask 0.03 to 0.19 of their price of input, most 0.1
+(`hosted:` of data/economics.yaml). The function `cached_weight` works it out from the traffic.
 """
 
 
@@ -223,7 +223,9 @@ def _estimated(rate: Estimate, use: Use, given: dict[str, Any]) -> TokenCosts[Es
     for field in fields(TokenCosts):
         value, one, other = (getattr(costs, field.name) for costs in at)
         plain = value is None or field.name in ("use", "cached_weight", "usd_per_hour")
-        values[field.name] = value if plain else Estimate(value, *sorted((one, other)), rate.provenance)
+        values[field.name] = (
+            value if plain else Estimate(value, min(one, other), max(one, other), rate.provenance)
+        )
     return TokenCosts(**values)
 
 

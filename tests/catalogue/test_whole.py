@@ -26,7 +26,7 @@ def test_the_shipped_files_are_read_entry_by_entry(catalogue: Catalogue) -> None
 
 
 def test_every_source_is_used(catalogue: Catalogue) -> None:
-    for file in ("hardware.yaml", "prices.yaml"):
+    for file in ("economics.yaml", "hardware.yaml", "prices.yaml"):
         text = (catalogue.directory / file).read_text()
         for key in Document(catalogue.directory / file).ids("sources"):
             assert re.search(rf"source: '?{re.escape(key)}['\s,}}]", text), (file, key)
