@@ -33,6 +33,7 @@ ALLOWED = {
     "scenario": {"pydantic"},
     "performance": {"numpy", "pandas"},
     "economics": {"numpy", "pydantic", "scipy"},
+    "planning": {"numpy", "pydantic", "scipy"},
     "measurement": {"pandas", "numpy", "scipy", "aiohttp"},
     "report": {"pandas", "plotly", "rich"},
     "cli": {"click", "rich"},

@@ -121,7 +121,7 @@ def measured_at(asked: Asked, catalogue: Catalogue) -> MeasuredPoint | None:
     at = [point for point in found.at if _same_layout(asked, point) and point.output_tps_total]
     if at:
         best = max(at, key=lambda point: (point.date or "", len(_stated(point, asked))))
-        return MeasuredPoint(AT, (best,), len(at), _figures(best, asked))
+        return MeasuredPoint(AT, (best,), len(at), figures_of(best, asked))
     pairs = [
         pair
         for pair in found.between
@@ -172,7 +172,8 @@ def _stated(point: ServingPoint, asked: Asked) -> dict[str, float]:
     return {name: value for name, value in found.items() if value}
 
 
-def _figures(point: ServingPoint, asked: Asked) -> dict[str, Estimate]:
+def figures_of(point: ServingPoint, asked: Asked) -> dict[str, Estimate]:
+    """Return the figures of a run, each as far off as repeated runs are; `asked` says GPUs and lengths."""
     said = f"measured: {point.source} ({point.date or 'undated'})"
     return {name: _spread(value, said) for name, value in _stated(point, asked).items()}
 
