@@ -32,7 +32,7 @@ ALLOWED = {
     "catalogue": {"pydantic", "yaml", "huggingface_hub"},
     "scenario": {"pydantic"},
     "performance": {"numpy", "pandas"},
-    "economics": {"numpy", "pydantic", "scipy"},
+    "economics": {"numpy", "pydantic"},
     "planning": {"numpy", "pydantic", "scipy"},
     "measurement": {"pandas", "numpy", "scipy", "aiohttp"},
     "report": {"pandas", "plotly", "rich"},

@@ -32,7 +32,7 @@ class OwnedHardware(Record):
     capex: Usd
     """Price of one GPU with its share of server and network."""
     all_in_power: Watts | None = None
-    """IT power of the whole system divided by its GPUs; where absent that of the accelerator's entry counts."""
+    """IT power of the system divided by its GPUs; where absent that of the accelerator's entry counts."""
 
 
 class TermsOfOwning(Record):
@@ -66,6 +66,6 @@ class HostedOffer(Sourced):
     input: UsdPerMillion
     """Uncached input [USD per million tokens]."""
     cached_input: UsdPerMillion | None = None
-    """Input that a cache of the provider holds [USD per million tokens]; without it, it costs the full price."""
+    """Input that the provider's cache holds [USD per million tokens]; if absent it costs the full price."""
     output: UsdPerMillion
     """Output [USD per million tokens]."""

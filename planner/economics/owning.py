@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -84,6 +85,47 @@ def resale_value(terms: OwningTerms) -> float:
     return terms.capex_usd_per_gpu * terms.residual_share / growth
 
 
+@dataclass(frozen=True, slots=True)
+class BookView:
+    """What the accounts show of one owned GPU.
+
+    Parameters
+    ----------
+    depreciation_usd_per_gpu_hour : float
+        What is bought, less the resale, in equal parts over the hours of its life [USD/h].
+    financing_usd_per_gpu_hour : float
+        What the annuity asks beyond that: interest on what is tied up [USD/h].
+    book_value_usd : tuple of float
+        Value at the end of each whole year, from year 0 [USD].
+    """
+
+    depreciation_usd_per_gpu_hour: float
+    financing_usd_per_gpu_hour: float
+    book_value_usd: tuple[float, ...]
+
+
+def book_view(terms: OwningTerms) -> BookView:
+    """Return the straight-line depreciation of one GPU, and what the annuity asks beyond it.
+
+    Parameters
+    ----------
+    terms : OwningTerms
+        What it is worked out from.
+
+    Returns
+    -------
+    BookView
+        Both figures add up to hardware, network, spares and resale of `owning_price`.
+    """
+    bought = (terms.capex_usd_per_gpu + terms.network_usd_per_gpu) * (1.0 + terms.spare_share)
+    lost = bought - terms.capex_usd_per_gpu * terms.residual_share
+    factor = capital_recovery_factor(terms.cost_of_capital, terms.life_years)
+    annuity = (bought - resale_value(terms)) * factor
+    depreciation = lost / terms.life_years
+    values = tuple(bought - depreciation * year for year in range(math.floor(terms.life_years) + 1))
+    return BookView(depreciation / HOURS_PER_YEAR, (annuity - depreciation) / HOURS_PER_YEAR, values)
+
+
 def owning_price(terms: OwningTerms, provenance: Mapping[str, str] | None = None) -> PricePerHour:
     """Return what one owned GPU costs an hour, part by part.
 
@@ -107,7 +149,10 @@ def owning_price(terms: OwningTerms, provenance: Mapping[str, str] | None = None
     """
     said = dict.fromkeys(OwningTerms.model_fields, GIVEN_BY_YOU) | dict(provenance or {})
     factor = capital_recovery_factor(terms.cost_of_capital, terms.life_years)
-    over = f"over {terms.life_years:g} years at {100 * terms.cost_of_capital:g} % ({said['life_years']})"
+    over = (
+        f"over {terms.life_years:g} years ({said['life_years']}) "
+        f"at {100 * terms.cost_of_capital:g} % ({said['cost_of_capital']})"
+    )
     bought = terms.capex_usd_per_gpu + terms.network_usd_per_gpu
     yearly = (
         (
@@ -147,8 +192,8 @@ def owning_price(terms: OwningTerms, provenance: Mapping[str, str] | None = None
     parts = tuple(CostPart(name, usd / HOURS_PER_YEAR, text) for name, usd, text in yearly if usd)
     total = math.fsum(part.usd_per_gpu_hour for part in parts)
     summary = (
-        f"owned {over}; {terms.capex_usd_per_gpu:,.0f} USD and {terms.kw_per_gpu:g} kW per GPU; "
-        f"every hour is paid, used or not"
+        f"owned {over}; {terms.capex_usd_per_gpu:,.0f} USD ({said['capex_usd_per_gpu']}) and "
+        f"{terms.kw_per_gpu:g} kW ({said['kw_per_gpu']}) per GPU; every hour is paid, used or not"
     )
     return PricePerHour(total, OWN, summary, parts=parts)
 

@@ -10,7 +10,13 @@ from typing import Any
 
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.imported import ModelChoice, model_from
-from planner.economics import PricePerHour, catalogue_price, given_price
+from planner.economics import (
+    API,
+    OWN,
+    PricePerHour,
+    catalogue_price,
+    given_price,
+)
 from planner.errors import InvalidInput, PlannerError, Unsupported, shorten, unknown_name
 from planner.memory.built import SameModel, architecture_of
 from planner.planning.sizing import Sizes
@@ -77,6 +83,7 @@ def question(
     catalogue: Catalogue,
     price: float | Mapping[str, float] | None = None,
     price_kind: str | None = None,
+    owning: Mapping[str, Any] | None = None,
 ) -> Question:
     """Return what is asked, every name looked up.
 
@@ -92,7 +99,7 @@ def question(
         Fields of `Sizes` and of `Deployment`; None is what was not given.
     catalogue : Catalogue
         Where names are looked up.
-    price, price_kind
+    price, price_kind, owning
         As `prices_of` takes them.
 
     Returns
@@ -115,7 +122,7 @@ def question(
     dtype_given = "weight_dtype" in further
     fields = {"weight_dtype": chosen.quantisation, "pp": sizes.pp or 1, **further}
     workload = Workload(**{name: _count(name, value) for name, value in load.items() if value is not None})
-    prices, unpriced = prices_of(cards, price, price_kind, catalogue)
+    prices, unpriced = prices_of(cards, price, price_kind, catalogue, owning)
     return Question(
         name=chosen.model.id if isinstance(model, Model) else str(model),
         chosen=chosen,
@@ -234,7 +241,11 @@ def _given_prices(price: Mapping[str, float], catalogue: Catalogue) -> dict[str,
 
 
 def prices_of(
-    types: list[Gpu], price: float | Mapping[str, float] | None, kind: str | None, catalogue: Catalogue
+    types: list[Gpu],
+    price: float | Mapping[str, float] | None,
+    kind: str | None,
+    catalogue: Catalogue,
+    owning: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, PricePerHour], dict[str, str]]:
     """Return a price for each accelerator that has one, given ones first, and why others have none.
 
@@ -245,35 +256,66 @@ def prices_of(
     price : float or mapping, optional
         Price of one GPU [USD/h], for all types or by id or alias.
     kind : str, optional
-        Take prices of this kind from the catalogue where none is given.
+        Take prices of this kind from the catalogue where none is given; "own" works out what owning costs.
     catalogue : Catalogue
-        Where names and quotes are looked up.
+        Where names, quotes and costs of owning are looked up.
+    owning : mapping, optional
+        With "own", the user's `planner.economics.OwningTerms`, by field.
 
     Returns
     -------
     tuple of dict
         Prices, and reasons, by accelerator.
     """
-    if isinstance(price, Mapping):
-        given = _given_prices(price, catalogue)
-        others = sorted(set(given) - {record.id for record in types})
-        if others:
-            raise InvalidInput(f"price: {', '.join(others)} is priced, but not among the GPUs asked about")
-    elif price is not None:
-        given = {record.id: given_price(price) for record in types}
-    else:
-        given = {}
+    given = _prices_given(types, price, catalogue)
+    _check_kind(kind, owning, types, catalogue)
     if kind is None:
         return given, {}
-    if not isinstance(kind, str):
-        raise InvalidInput(f"price_kind: {shorten(kind)} is no name of a kind, such as on-demand")
-    catalogue.prices(kind=kind)  # refuses a kind that does not exist
     missing: dict[str, str] = {}
     for record in types:
         if record.id in given:
             continue
         try:
-            given[record.id] = catalogue_price(gpu=record.id, kind=kind, quotes=catalogue.prices(record.id))
+            if kind == OWN:
+                from planner.economics.owned import own_price  # late: most questions own nothing
+
+                given[record.id] = own_price(record, catalogue, owning)
+            else:
+                quotes = catalogue.prices(record.id)
+                given[record.id] = catalogue_price(gpu=record.id, kind=kind, quotes=quotes)
         except Unsupported as error:
             missing[record.id] = str(error)
     return given, missing
+
+
+def _prices_given(
+    types: list[Gpu], price: float | Mapping[str, float] | None, catalogue: Catalogue
+) -> dict[str, PricePerHour]:
+    """Return the prices that the user states, by accelerator."""
+    if not isinstance(price, Mapping):
+        return {} if price is None else {record.id: given_price(price) for record in types}
+    given = _given_prices(price, catalogue)
+    others = sorted(set(given) - {record.id for record in types})
+    if others:
+        raise InvalidInput(f"price: {', '.join(others)} is priced, but not among the GPUs asked about")
+    return given
+
+
+def _check_kind(
+    kind: object, owning: Mapping[str, Any] | None, types: list[Gpu], catalogue: Catalogue
+) -> None:
+    """Refuse a kind that does not exist, and terms of owning where nothing is owned."""
+    if kind is not None and not isinstance(kind, str):
+        raise InvalidInput(f"price_kind: {shorten(kind)} is no name of a kind, such as on-demand")
+    if kind == API:
+        raise InvalidInput("price_kind: a hosted API asks a price per token, and none per GPU-hour")
+    if kind != OWN:
+        stated = [name for name, value in (owning or {}).items() if value is not None]
+        if stated:
+            raise InvalidInput(f"{stated[0]}: a term of owning needs the price kind own")
+        if kind is not None:
+            catalogue.prices(kind=kind)  # refuses a kind that does not exist
+    else:
+        from planner.economics.owned import check_named
+
+        check_named(owning, types, catalogue)
