@@ -35,7 +35,8 @@ the width of the terminal is used up to 100 columns.
 Counts may be written `4096`, `128k` (x 1,000) or `128Ki` (x 1,024). `GB` is 1e9 bytes and `GiB` is 2**30.
 
 `--json` prints one object with its `schema`; units are in the names of its fields. `--out FILE` writes the
-file whole or not at all; an ending of `.json` or `.csv` chooses the form where no option does.
+file whole or not at all; its ending chooses the form where no option does: `.json` or `.csv` everywhere, and
+`.md` or `.html` for every report ([exports](export.md)); any other ending is text.
 """
 
 

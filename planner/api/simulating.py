@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import open_catalogue
+from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import InvalidInput
 from planner.planning.question import question
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from planner.report.simulation import SimulateReport
 
 
+@reproducible
 def simulate(
     *,
     model: str | os.PathLike[str] | Model,

@@ -6,15 +6,17 @@ import os
 from typing import TYPE_CHECKING
 
 from planner.api.arguments import open_catalogue, path_text
+from planner.api.recording import reproducible
 from planner.catalogue import Catalogue
 
 if TYPE_CHECKING:
-    from planner.measurement.validate_file import AnyValidation
+    from planner.report.validated import ValidateReport
 
 
+@reproducible
 def validate(
     path: str | os.PathLike[str], catalogue: Catalogue | str | os.PathLike[str] | None = None
-) -> AnyValidation:
+) -> ValidateReport:
     """Predict every row of a file of measurements and say how wrong the predictions are.
 
     Parameters
@@ -26,7 +28,7 @@ def validate(
 
     Returns
     -------
-    ValidationResult or ServingValidation
+    ValidateReport
 
     Raises
     ------
@@ -34,5 +36,6 @@ def validate(
         With file and line, when the file is not such a table.
     """
     from planner.measurement.validate_file import validate_file
+    from planner.report.validated import ValidateReport
 
-    return validate_file(path_text("path", path), open_catalogue(catalogue))
+    return ValidateReport(validate_file(path_text("path", path), open_catalogue(catalogue)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,12 +13,15 @@ from planner.cli.options import (
     gpu_option,
     load_options,
     model_option,
-    output_options,
     price_kind_option,
     price_option,
+    report_options,
     sizes_options,
 )
-from planner.cli.output import deliver, form_of, json_text, render
+from planner.cli.output import answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DOES_NOT_FIT = 3
 
@@ -32,7 +35,7 @@ DOES_NOT_FIT = 3
 @engine_limits_options
 @price_option
 @price_kind_option
-@output_options
+@report_options
 @click.pass_obj
 def command(
     settings: Settings,
@@ -67,14 +70,12 @@ def command(
     """
     from planner.api import fit
 
-    form = form_of(as_json=as_json, as_csv=as_csv, out=out)
     report = fit(price=price, catalogue=settings.catalogue(), **asked)
-    if form == "json":
-        deliver(json_text(report.to_dict()), out)
-    elif form == "csv":
-        deliver(report.to_csv(), out)
-    else:
+
+    def draw(console: Console) -> None:
         from planner.cli.draw_fit import draw_fit
 
-        render(lambda console: draw_fit(console, report), out)
+        draw_fit(console, report)
+
+    answer(report, draw, as_json=as_json, as_csv=as_csv, out=out)
     return 0 if report.fits else DOES_NOT_FIT

@@ -252,4 +252,11 @@ csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 out_option = click.option(
     "--out", metavar="FILE", help="Write the answer to FILE, whole or not at all, instead of printing it."
 )
+report_out_option = click.option(
+    "--out",
+    metavar="FILE",
+    help="Write the answer to FILE, whole or not at all, in the form of its ending: .json, .csv, .md, .html "
+    "(a page with figures that needs no network), else text.",
+)
+report_options = stacked(json_option, csv_option, report_out_option, catalogue_option)
 output_options = stacked(json_option, csv_option, out_option, catalogue_option)

@@ -18,6 +18,8 @@ from planner.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from planner.report.base import Report
+
 WIDEST = 100
 """Columns of a report at most; longer lines are hard to read on any screen."""
 
@@ -60,6 +62,58 @@ def form_of(*, as_json: bool, as_csv: bool, out: str | None) -> str:
         return "json" if as_json else "csv"
     suffix = Path(out).suffix.lower() if out else ""
     return {".json": "json", ".csv": "csv"}.get(suffix, "text")
+
+
+def answer(
+    report: Report, draw: Callable[[Console], None], *, as_json: bool, as_csv: bool, out: str | None
+) -> None:
+    """Print a report, or write it to a file in the form that an option or the file's ending asks for.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    draw : callable
+        Draws it on a terminal.
+    as_json, as_csv : bool
+        What the options ask for.
+    out : str or None
+        The file; ``.json``, ``.csv``, ``.md`` and ``.html`` choose a form, and any other ending is text.
+    """
+    form = form_of(as_json=as_json, as_csv=as_csv, out=out)
+    if form == "csv":
+        deliver(report.to_csv(), out)
+    elif form == "json" and (as_json or out is None):
+        deliver(json_text(report.to_dict()), out)
+    elif out is None or not write_page(report, out):
+        render(draw, out)
+
+
+def write_page(report: Report, out: str) -> bool:
+    """Write a report as JSON, Markdown or HTML where the ending of the file says so.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    out : str
+        The file.
+
+    Returns
+    -------
+    bool
+        Whether the ending is one of these; nothing is written otherwise.
+    """
+    suffix = Path(out).suffix.lower()
+    if suffix == ".json":
+        deliver(json_text(report.to_dict()), out)
+    elif suffix in (".md", ".markdown"):
+        deliver(report.to_markdown(), out)
+    elif suffix in (".html", ".htm"):
+        deliver(report.to_html(), out)
+    else:
+        return False
+    return True
 
 
 def json_text(data: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,12 +21,15 @@ from planner.cli.options import (
     gpu_option,
     load_options,
     model_option,
-    output_options,
     price_kind_option,
     price_option,
+    report_options,
     sizes_options,
 )
-from planner.cli.output import deliver, form_of, json_text, render
+from planner.cli.output import answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DOES_NOT_FIT, OVERLOADED = 3, 2
 
@@ -46,7 +49,7 @@ DOES_NOT_FIT, OVERLOADED = 3, 2
 @network_option
 @price_option
 @price_kind_option
-@output_options
+@report_options
 @click.pass_obj
 def command(
     settings: Settings,
@@ -84,16 +87,14 @@ def command(
     """
     from planner.api import predict
 
-    form = form_of(as_json=as_json, as_csv=as_csv, out=out)
     report = predict(catalogue=settings.catalogue(), **asked)
-    if form == "json":
-        deliver(json_text(report.to_dict()), out)
-    elif form == "csv":
-        deliver(report.to_csv(), out)
-    else:
+
+    def draw(console: Console) -> None:
         from planner.cli.draw_predict import draw_predict
 
-        render(lambda console: draw_predict(console, report), out)
+        draw_predict(console, report)
+
+    answer(report, draw, as_json=as_json, as_csv=as_csv, out=out)
     if report.answered:
         return 0
     return OVERLOADED if report.fits else DOES_NOT_FIT

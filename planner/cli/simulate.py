@@ -25,14 +25,14 @@ from planner.cli.options import (
     gpu_option,
     load_options,
     model_option,
-    output_options,
     price_kind_option,
     price_option,
+    report_options,
     requests,
     sizes_options,
     stacked,
 )
-from planner.cli.output import deliver, form_of, json_text, render
+from planner.cli.output import answer
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,7 +109,7 @@ simulation_options = stacked(
 @network_option
 @price_option
 @price_kind_option
-@output_options
+@report_options
 @click.pass_obj
 def command(
     settings: Settings,
@@ -141,16 +141,10 @@ def command(
     """
     from planner.api import simulate
 
-    form = form_of(as_json=as_json, as_csv=as_csv, out=out)
     catalogue = settings.catalogue()
     with _progress() as progress:
         report = simulate(catalogue=catalogue, progress=progress, **asked)
-    if form == "json":
-        deliver(json_text(report.to_dict()), out)
-    elif form == "csv":
-        deliver(report.to_csv(), out)
-    else:
-        render(lambda console: _draw(console, report), out)
+    answer(report, lambda console: _draw(console, report), as_json=as_json, as_csv=as_csv, out=out)
     if not report.fit.fits:
         return DOES_NOT_FIT
     return OVERLOADED if report.overloaded else 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.options import Settings, catalogue_option, json_option
-from planner.cli.output import deliver, json_text, render
+from planner.cli.output import deliver, json_text, render, write_page
 from planner.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 @click.command(short_help="Predict what was measured and say how wrong the predictions are.")
 @click.argument("file")
 @json_option
-@click.option("--out", metavar="FILE", help="Also write every row with its predictions to FILE, as CSV.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    help="Also write every row with its predictions to FILE, as CSV; .json, .md or .html: the report itself.",
+)
 @catalogue_option
 @click.pass_obj
 def command(settings: Settings, file: str, as_json: bool, out: str | None) -> None:
@@ -36,20 +40,21 @@ def command(settings: Settings, file: str, as_json: bool, out: str | None) -> No
       planner validate logs.csv
       planner validate logs.csv --json
       planner validate logs.csv --out predicted.csv
+      planner validate points.csv --out accuracy.html
     """
     from planner.api import validate
 
     if out is not None:
         _check_target(out, file)
-    result = validate(file, catalogue=settings.catalogue())
-    if out is not None:
+    report = validate(file, catalogue=settings.catalogue())
+    if out is not None and not write_page(report, out):
         from planner.measurement.validate_file import write_validation
 
-        write_validation(result, out)
+        write_validation(report.result, out)
     if as_json:
-        deliver(json_text(result.to_dict()), None)
+        deliver(json_text(report.to_dict()), None)
     else:
-        render(lambda console: _draw(console, result), None)
+        render(lambda console: _draw(console, report.result), None)
 
 
 def _check_target(out: str, file: str) -> None:

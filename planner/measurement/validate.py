@@ -185,6 +185,10 @@ class ValidationResult:
         """Return everything but the single rows as plain values, for JSON."""
         return result_dict(self, "start-up logs", GROUPS)
 
+    def csv_rows(self) -> Iterable[Sequence[str]]:
+        """Return the rows of the file with what was predicted, the header first."""
+        return _csv_rows(self)
+
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame: the rows of the file with what was predicted, and why others were not."""
         return rows_frame(_csv_rows(self))

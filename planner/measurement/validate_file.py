@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from typing import TypeAlias
 
@@ -10,7 +12,6 @@ from planner.measurement.csvtable import read_csv, recognise
 from planner.measurement.validate import (
     ValidationResult,
     validate_startup_logs,
-    write_predictions,
     write_rows,
 )
 from planner.measurement.validate_serving import ServingValidation, validate_serving
@@ -57,7 +58,22 @@ def write_validation(result: AnyValidation, path: str | os.PathLike[str]) -> Non
     InvalidInput
         When the file cannot be written.
     """
-    if isinstance(result, ServingValidation):
-        write_rows(result.csv_rows(), path)
-    else:
-        write_predictions(result, path)
+    write_rows(result.csv_rows(), path)
+
+
+def validation_csv(result: AnyValidation) -> str:
+    """Return the rows of a validated file with what was predicted, as CSV.
+
+    Parameters
+    ----------
+    result : ValidationResult or ServingValidation
+        What `validate_file` returned.
+
+    Returns
+    -------
+    str
+        Lines that end in a newline, the header first.
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(result.csv_rows())
+    return text.getvalue()

@@ -66,6 +66,18 @@ class Report:
         """Return the records of the answer under a header, units in the keys."""
         raise NotImplementedError
 
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        from planner.report.markdown import markdown_text
+
+        return markdown_text(self)
+
+    def to_html(self) -> str:
+        """Return the report as one HTML page that needs no network and holds its own JSON."""
+        from planner.report.page import html_page
+
+        return html_page(self)
+
     def plot(self, name: str | None = None) -> Figure:
         """Return a figure of the report, to be shown or changed.
 

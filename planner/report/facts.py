@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING
 from planner.economics import hourly_cost_usd
 from planner.memory.records import MemoryFit
 from planner.report.certainty import how_sure, provenance_line
-from planner.report.measured import measured_notes, measured_sources, measured_table, price_text
+from planner.report.measured import (
+    measured_notes,
+    measured_source_rows,
+    measured_sources,
+    measured_table,
+    price_text,
+)
+from planner.report.provenance import price_rows, sources_table
 from planner.report.sentences import gpu_label, layout, requests_held
+from planner.report.table import Table, facts_table
 from planner.report.tables import assumptions_table, layouts_table, memory_table, side_by_side, with_marks
 from planner.units import format_bytes
 
@@ -79,6 +87,42 @@ def _in_short(answer: FitAnswer, memory: MemoryFit) -> str:
     holding = f", {memory.kv_tokens:,} tokens, {requests_held(memory)}" if memory.fits else ""
     gpus = f"{memory.deployment.gpus} x {gpu_label(answer.gpu)} ({layout(memory.deployment)})"
     return f"{gpus}: {memory.verdict}{holding}"
+
+
+def fit_tables(answers: Sequence[FitAnswer]) -> tuple[Table, ...]:
+    """Return the tables of a fit report in the order in which they are read.
+
+    Parameters
+    ----------
+    answers : sequence of FitAnswer
+        The answers, of one model.
+
+    Returns
+    -------
+    tuple of Table
+    """
+    tables: list[Table | None] = [] if len(answers) == 1 else [side_by_side(answers)]
+    for answer in answers:
+        facts = [*answer_facts(answer), ("how known", provenance_line(answer))]
+        tables += [memory_table(answer), facts_table(facts, gpu_label(answer.gpu)), layouts_table(answer)]
+    tables.append(measured_table(answers))
+    return tuple(table for table in tables if table is not None)
+
+
+def fit_sources(answers: Sequence[FitAnswer]) -> Table:
+    """Return where prices and measured figures come from, each with its date.
+
+    Parameters
+    ----------
+    answers : sequence of FitAnswer
+        The answers, of one model.
+
+    Returns
+    -------
+    Table
+    """
+    prices = (row for answer in answers for row in price_rows(gpu_label(answer.gpu), answer.price))
+    return sources_table((*prices, *measured_source_rows(answers)))
 
 
 def fit_text(answers: Sequence[FitAnswer]) -> str:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from planner.economics import PricePerHour
 from planner.memory.records import MemoryFit
-from planner.report.facts import fit_text
+from planner.report.facts import fit_sources, fit_tables, fit_text
+from planner.report.figures.named import NamedFigure
 from planner.report.records import SCHEMA, fit_record, flat_record
-from planner.report.sentences import verdict_sentence
+from planner.report.sentences import gpu_label, verdict_sentence
 from planner.report.several import Answers
-from planner.report.table import frame_of, records_to_csv
-from planner.report.tables import memory_table, side_by_side
+from planner.report.table import Table, frame_of, records_to_csv
+from planner.report.tables import assumptions_table, memory_table, side_by_side
 
 if TYPE_CHECKING:
     import pandas
+    from plotly.graph_objects import Figure
 
     from planner.measurement.accuracy import MemoryAccuracy
     from planner.measurement.measured_output import MeasuredOutput
@@ -159,6 +161,33 @@ class FitReport(Answers[FitAnswer]):
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fits for answer in self.answers)
+
+    @property
+    def title(self) -> str:
+        """Return what the report is about."""
+        gpus = ", ".join(gpu_label(answer.gpu) for answer in self.answers)
+        return f"Does {self.answer.named} fit on {gpus}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return what each accelerator needs, the memory of a GPU, single facts, and what was measured."""
+        return fit_tables(self.answers)
+
+    def figures(self) -> tuple[NamedFigure, ...]:
+        """Return the memory of a GPU of each accelerator."""
+        return (NamedFigure("memory", "Memory of the fullest GPU by part, GiB", self._memory_figure),)
+
+    def _memory_figure(self) -> Figure:
+        from planner.report.figures.memory import memory_figure
+
+        return memory_figure(self.answers)
+
+    def assumptions(self) -> Table:
+        """Return every value that nobody gave, and why it may be believed."""
+        return assumptions_table(self.answers)
+
+    def sources(self) -> Table:
+        """Return where prices and measured figures come from, each with its date."""
+        return fit_sources(self.answers)
 
     def to_text(self) -> str:
         """Return what the command line prints, as plain text."""

@@ -95,7 +95,7 @@ def point_record(point: ServingPoint) -> dict[str, Any]:
         "osl_tokens": point.osl,
         "concurrency": point.concurrency,
         "weight_dtype": point.weight_dtype,
-        "engine": " ".join(part for part in (point.engine, point.engine_version) if part) or None,
+        "engine": _engine_text(point) or None,
         "speculative": point.spec_decode,
         "output_tps_total": total,
         "output_tps_per_gpu": total / gpus if total and gpus else None,
@@ -186,15 +186,38 @@ def price_text(price: PricePerHour) -> str:
 
 def measured_sources(answers: Sequence[FitAnswer]) -> list[str]:
     """Return where the measured figures come from and on what they ran, each source once."""
-    found = [answer.measured for answer in answers if answer.measured is not None]
-    points = [point for one in found for point in (*one.points, one.single_stream) if point is not None]
+    points = _points(answers)
     return list(dict.fromkeys(f"{point.source} ({_ran_on(point)}), {point.source_url}" for point in points))
+
+
+def measured_source_rows(answers: Sequence[FitAnswer]) -> list[dict[str, Any]]:
+    """Return where the measured figures come from as rows of a table of sources."""
+    return [point_source(point) for point in _points(answers)]
+
+
+def point_source(point: ServingPoint) -> dict[str, Any]:
+    """Return the source of one measured run as a row of a table of sources."""
+    what = f"measured on {point.gpu}" + (f" with {_engine_text(point)}" if _engine_text(point) else "")
+    return {"what": what, "source": point.source, "date": point.date, "url": point.source_url}
+
+
+def _points(answers: Sequence[FitAnswer]) -> list[ServingPoint]:
+    found = [answer.measured for answer in answers if answer.measured is not None]
+    return [point for one in found for point in (*one.points, one.single_stream) if point is not None]
+
+
+def _engine_text(point: ServingPoint) -> str:
+    return " ".join(part for part in (point.engine, point.engine_version) if part)
 
 
 def _ran_on(point: ServingPoint) -> str:
     draft = point.spec_decode if point.spec_decode not in (None, "none") else None
-    engine = " ".join(part for part in (point.engine, point.engine_version) if part)
-    parts = (point.date, engine, f"weights {point.weight_dtype}" if point.weight_dtype else None, draft)
+    parts = (
+        point.date,
+        _engine_text(point),
+        f"weights {point.weight_dtype}" if point.weight_dtype else None,
+        draft,
+    )
     return ", ".join(part for part in parts if part)
 
 

@@ -9,15 +9,20 @@ from planner.economics import PricePerHour
 from planner.economics.tokens import tokens_per_usd, usd_per_million_tokens
 from planner.errors import InvalidInput
 from planner.performance.intervals import Estimate
+from planner.report.figures.named import NamedFigure
 from planner.report.fit import FitAnswer
+from planner.report.prediction_export import prediction_sources, prediction_tables
 from planner.report.prediction_records import SCHEMA, flat_record, prediction_record
 from planner.report.prediction_tables import figures_table, side_by_side
-from planner.report.prediction_text import sentence
+from planner.report.prediction_text import load_text, sentence
+from planner.report.sentences import gpu_label
 from planner.report.several import Answers
-from planner.report.table import frame_of, records_to_csv
+from planner.report.table import Table, frame_of, records_to_csv
+from planner.report.tables import assumptions_table
 
 if TYPE_CHECKING:
     import pandas
+    from plotly.graph_objects import Figure
 
     from planner.measurement.predicted import Predicted
     from planner.planning.load import Load
@@ -154,6 +159,43 @@ class PredictReport(Answers[PredictAnswer]):
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fit.fits for answer in self.answers)
+
+    @property
+    def title(self) -> str:
+        """Return what the report is about."""
+        gpus = ", ".join(gpu_label(answer.gpu) for answer in self.answers)
+        return f"{self.answer.fit.named} on {gpus}: {load_text(self.answer.load)}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the figures of each accelerator, the working behind them, and what was measured."""
+        return prediction_tables(self.answers)
+
+    def figures(self) -> tuple[NamedFigure, ...]:
+        """Return the output of each accelerator, and where the time of a step goes."""
+        if not self.answered:
+            return ()
+        shown = [NamedFigure("throughput", "Output of a GPU with 80 % intervals, tok/s", self._throughput)]
+        if any(answer.predicted.prediction for answer in self.answers):
+            shown.append(NamedFigure("step", "Where the time of a decode step goes, ms", self._step))
+        return tuple(shown)
+
+    def _throughput(self) -> Figure:
+        from planner.report.figures.prediction import throughput_figure
+
+        return throughput_figure(self.answers)
+
+    def _step(self) -> Figure:
+        from planner.report.figures.prediction import step_figure
+
+        return step_figure(self.answers)
+
+    def assumptions(self) -> Table:
+        """Return every value that nobody gave, and why it may be believed."""
+        return assumptions_table([answer.fit for answer in self.answers])
+
+    def sources(self) -> Table:
+        """Return where prices and measured figures come from, each with its date."""
+        return prediction_sources(self.answers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from planner.economics.tokens import usd_per_million_tokens
+from planner.report.base import Report
+from planner.report.facts import fit_tables
+from planner.report.figures.named import NamedFigure
 from planner.report.fit import FitAnswer
 from planner.report.prediction_text import load_text, number
-from planner.report.sentences import place
-from planner.report.table import Column, Table, frame_of, records_to_csv
+from planner.report.provenance import price_rows, sources_table
+from planner.report.sentences import gpu_label, place
+from planner.report.table import Column, Table, facts_table, frame_of, records_to_csv
+from planner.report.tables import assumptions_table
 
 if TYPE_CHECKING:
     import pandas
+    from plotly.graph_objects import Figure
 
     from planner.performance.simulation import SimulationResult, Summary
     from planner.planning.load import Load
@@ -26,7 +32,7 @@ UNSTEADY = "none: under overload they grow for as long as one looks"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SimulateReport:
+class SimulateReport(Report):
     """What a simulation of a deployment says, or why there is none.
 
     Parameters
@@ -67,6 +73,38 @@ class SimulateReport:
         return f"{said}; about {number(most)} requests/s can be carried." if most else f"{said}."
 
     @property
+    def title(self) -> str:
+        """Return what the report is about."""
+        return f"{self.fit.named} on {place(self.fit, self.fit.memory)}, simulated: {_load_text(self)}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the percentiles and the single facts."""
+        if self.result is None:
+            return fit_tables((self.fit,))
+        facts = facts_table(simulation_facts(self), "Simulation")
+        return (replace(latency_table(self.result), title="Latencies of requests"), facts)
+
+    def figures(self) -> tuple[NamedFigure, ...]:
+        """Return how latencies are spread; none where nothing was served steadily."""
+        if self.result is None or self.result.ttft_s is None:
+            return ()
+        return (NamedFigure("latency", "Share of requests that are faster than a time", self._latency),)
+
+    def _latency(self) -> Figure:
+        from planner.report.figures.simulation import latency_figure
+
+        assert self.result is not None
+        return latency_figure(self.result)
+
+    def assumptions(self) -> Table:
+        """Return every value that nobody gave, and why it may be believed."""
+        return assumptions_table((self.fit,))
+
+    def sources(self) -> Table:
+        """Return where the price comes from, with its date."""
+        return sources_table(price_rows(gpu_label(self.fit.gpu), self.fit.price))
+
+    @property
     def usd_per_million_output_tokens(self) -> float | None:
         """Return what a million output tokens cost; None without a price."""
         if self.result is None or self.fit.price is None or self.result.output_tps <= 0:
@@ -88,6 +126,9 @@ class SimulateReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object of schema `planner.simulate/1`, units in the names."""
+        return self.signed(self._record())
+
+    def _record(self) -> dict[str, Any]:
         deployment, price = self.fit.memory.deployment, self.fit.price
         return {
             **(self.result.to_dict() if self.result else {"schema": "planner.simulate/1"}),

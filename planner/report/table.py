@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +125,26 @@ class Table:
 
     def _repr_html_(self) -> str:
         return self.to_html()
+
+
+FACT_COLUMNS = (Column("label", "what"), Column("text", "value", flexible=True))
+
+
+def facts_table(facts: Iterable[tuple[str, str]], title: str = "") -> Table:
+    """Return single facts as a table, those without a text left out.
+
+    Parameters
+    ----------
+    facts : iterable of (label, text)
+        The facts, in order.
+    title : str
+        What they are about.
+
+    Returns
+    -------
+    Table
+    """
+    return Table(FACT_COLUMNS, tuple({"label": label, "text": text} for label, text in facts if text), title)
 
 
 def frame_of(records: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
