@@ -163,14 +163,12 @@ def quick_fit(
     PlannerError
         As `fit_memory` does.
     """
-    setup = _legal(model, gpu, deployment, workload, catalogue)
-    weights = [groups.total() for groups in setup.weights]
-    if max(weights) > gpu.usable_bytes:
-        return QuickFit(False, sum(weights))
-    found = _measure(setup)
-    verdict = judge(setup, found.stages, found.pool, found.needed_bytes, tunable=False)
-    unheld = not verdict.fits and found.fits(setup) and unheld_sequences(setup, found.pool)
-    return QuickFit(verdict.fits, sum(weights), found.pool.slots if unheld else None)
+    tried = try_memory(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
+    setup, found = tried.setup, tried.found
+    if found is None:
+        return QuickFit(False, sum(groups.total() for groups in setup.weights))
+    unheld = not tried.fits and found.fits(setup) and unheld_sequences(setup, found.pool)
+    return QuickFit(tried.fits, found.weights_bytes, found.pool.slots if unheld else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +192,56 @@ class Measure:
     def fits(self, setup: Setup) -> bool:
         """Return whether the pool holds the longest request and the requests asked for."""
         return self.pool.max_context >= setup.context and self.pool.max_concurrency >= setup.concurrency
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One of many deployments, made ready and measured, without what would lift its limit.
+
+    Parameters
+    ----------
+    setup : Setup
+        With every default filled in.
+    found : Measure or None
+        Its memory; None where the weights of one GPU are more than the device has.
+    verdict : Verdict or None
+        Whether it fits, where it was measured.
+    """
+
+    setup: Setup
+    found: Measure | None
+    verdict: Verdict | None
+
+    @property
+    def fits(self) -> bool:
+        """Return whether it starts and holds what was asked."""
+        return self.verdict is not None and self.verdict.fits
+
+
+def try_memory(
+    *, model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
+) -> Trial:
+    """Return the memory of one deployment of a search.
+
+    Parameters
+    ----------
+    model, gpu, deployment, workload, catalogue
+        As for `fit_memory`.
+
+    Returns
+    -------
+    Trial
+
+    Raises
+    ------
+    PlannerError
+        As `fit_memory` does.
+    """
+    setup = _legal(model, gpu, deployment, workload, catalogue)
+    if max(groups.total() for groups in setup.weights) > gpu.usable_bytes:
+        return Trial(setup, None, None)
+    found = _measure(setup)
+    return Trial(setup, found, judge(setup, found.stages, found.pool, found.needed_bytes, tunable=False))
 
 
 def _measure(setup: Setup) -> Measure:

@@ -11,6 +11,7 @@ from planner.architecture import Architecture
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import PlannerError
 from planner.memory import MemoryFit, fit_memory
+from planner.memory.records import Pool
 from planner.memory.setup import Setup, engine_name, prepare, state_dtypes
 from planner.performance.costs import RowCost, build_profile
 from planner.performance.fabric import Fabric, fabric_of
@@ -130,18 +131,8 @@ def deploy(
     except PlannerError:
         if not measured:
             raise
-    table = OperatorTable(
-        gather_operators(
-            setup.architecture,
-            setup.scheme,
-            deployment.sharding,
-            kv_dtype=setup.kv_dtype,
-            stages=setup.stages,
-            plain_layers=excepted_layers(model, deployment.weight_dtype),
-            state_dtypes=state_dtypes(setup),
-        )
-    )
-    fabric, warnings = _fabric(gpu, deployment, catalogue, network_bytes_per_s)
+    table = operator_table(setup)
+    fabric, warnings = usual_fabric(gpu, deployment.gpus, catalogue, network_bytes_per_s)
     host = host_time(catalogue=catalogue, engine=kernels, version=version)
     profile, costs = build_profile(
         table,
@@ -159,7 +150,9 @@ def deploy(
         for cost in costs.values():
             if cost.choice is not None:
                 cost.choice.check()
-    profile = replace(profile, pool_bytes=np.array([_pool_bytes(profile, memory, setup)]))
+    profile = replace(
+        profile, pool_bytes=np.array([pool_bytes(profile, memory.pool if memory else None, setup)])
+    )
     return Deployed(
         model=model,
         gpu=gpu,
@@ -174,19 +167,52 @@ def deploy(
         host=host,
         memory=memory,
         kv_dtype=setup.kv_dtype,
-        main_format=_main_format(table),
+        main_format=main_format(table),
         warnings=warnings,
     )
 
 
-def _fabric(
-    gpu: Gpu, deployment: Deployment, catalogue: Catalogue, given: float | None
+def operator_table(setup: Setup) -> OperatorTable:
+    """Return the operators of a deployment that was made ready."""
+    weights = setup.deployment.weight_dtype
+    return OperatorTable(
+        gather_operators(
+            setup.architecture,
+            setup.scheme,
+            setup.deployment.sharding,
+            kv_dtype=setup.kv_dtype,
+            stages=setup.stages,
+            plain_layers=excepted_layers(setup.model, weights),
+            state_dtypes=state_dtypes(setup),
+        )
+    )
+
+
+def usual_fabric(
+    gpu: Gpu, ranks: int, catalogue: Catalogue, given: float | None = None
 ) -> tuple[Fabric, tuple[str, ...]]:
-    """Return the links, with an assumed network where one is needed and nobody says how fast it is."""
+    """Return the links between so many ranks, with an assumed network where nobody says how fast it is.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        The accelerator.
+    ranks : int
+        GPUs of one copy.
+    catalogue : Catalogue
+        With the families of links.
+    given : float, optional
+        One-way line rate between nodes for each GPU [bytes/s], instead of the catalogue's.
+
+    Returns
+    -------
+    tuple of Fabric and tuple of str
+        The links, and what was assumed of them.
+    """
     families = catalogue.fabrics()
     fabric = fabric_of(gpu, families, network_bytes_per_s=given)
     try:
-        fabric.layout(deployment.gpus)
+        fabric.layout(ranks)
     except PlannerError:
         assumed = ASSUMED_NETWORK_BYTES_PER_S
         text = f"the rate between nodes of {gpu.id} is not known; {assumed / 1e9:g} GB/s a GPU is assumed"
@@ -194,18 +220,18 @@ def _fabric(
     return fabric, ()
 
 
-def _pool_bytes(profile: Profile, memory: MemoryFit | None, setup: Setup) -> float:
-    """Return the pool of a rank, no larger than what the requests need that may run at once."""
-    if memory is None or memory.pool.max_concurrency < 1:
+def pool_bytes(profile: Profile, pool: Pool | None, setup: Setup) -> float:
+    """Return the pool of a rank, no larger than what the requests need that may run at once [bytes]."""
+    if pool is None or pool.max_concurrency < 1:
         usable = setup.gpu.usable_bytes
         left = usable * POOL_SHARE - float(profile.weight_bytes[0] / profile.pp[0]) - OTHER_BYTES
         return max(left, LEAST_POOL * usable)
-    limits = [limit for limit in (memory.pool.slots, setup.deployment.max_num_seqs) if limit is not None]
+    limits = [limit for limit in (pool.slots, setup.deployment.max_num_seqs) if limit is not None]
     held = float(request_bytes(profile, np.array([float(setup.context)]))[0]) / float(profile.pp[0])
-    return min(memory.pool.bytes, *(limit * held for limit in limits), math.inf)
+    return min(pool.bytes, *(limit * held for limit in limits), math.inf)
 
 
-def _main_format(table: OperatorTable) -> str:
+def main_format(table: OperatorTable) -> str:
     """Return the format of the experts, or else of most of the matrices."""
     sizes: dict[str, float] = {}
     for row, count in zip(table.rows, table.count, strict=True):

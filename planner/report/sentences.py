@@ -67,11 +67,7 @@ def layout(deployment: Deployment) -> str:
     str
         TP too where it is 1, unless attention is in copies; so a single GPU is "TP1".
     """
-    sizes = [] if deployment.tp == 1 and deployment.dp > 1 else [f"TP{deployment.tp}"]
-    sizes += [
-        f"{name.upper()}{n}" for name in ("pp", "dp", "ep", "dcp") if (n := getattr(deployment, name)) > 1
-    ]
-    return " ".join(sizes)
+    return deployment.layout
 
 
 def place(answer: FitAnswer, memory: MemoryFit) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from planner.architecture import Architecture
-from planner.architecture.caches import TokenCache
 from planner.catalogue import Gpu
 from planner.errors import IllegalDeployment, InvalidInput, shorten
 from planner.scenario.records import Deployment, Workload
@@ -30,6 +29,10 @@ KV_DTYPES = {
 
 MOST_REASONS = 3
 """A size that cuts one matrix badly cuts many; a line names the first."""
+
+ONE_SERVER = ("llama.cpp",)
+"""Engines of one process that divides layers or matrices, and nothing else: no expert parallelism, no copies
+of attention, no shared context, no pool of their own for prefill."""
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Sizes that messages offer."""
@@ -68,6 +71,7 @@ def check_legal(
     """
     reasons = [
         *architecture.refusals(deployment.sharding),
+        *_one_server(deployment, engine),
         *_expert_parallel(architecture, deployment),
         *_context_parallel(architecture, deployment),
         *_requests_at_once(deployment, workload),
@@ -93,6 +97,19 @@ def check_legal(
         raise InvalidInput(f"{engine} has no KV dtype {asked_dtype}; it has: {', '.join(known)}")
 
 
+def can_disaggregate(engine: str) -> bool:
+    """Return whether an engine hands the cache of a request from a prefilling server to a decoding one."""
+    return engine not in ONE_SERVER
+
+
+def _one_server(deployment: Deployment, engine: str) -> list[str]:
+    """Return which sizes an engine of one process does not have."""
+    if engine not in ONE_SERVER:
+        return []
+    asked = [(name.upper(), size) for name in ("ep", "dp", "dcp") if (size := getattr(deployment, name)) > 1]
+    return [f"{name} {size}: {engine} has tp and pp only; legal: 1" for name, size in asked]
+
+
 def _expert_parallel(architecture: Architecture, deployment: Deployment) -> list[str]:
     """Return why EP is impossible: there is nothing that it could divide."""
     if deployment.ep == 1 or any(tensor.expert for tensor, _ in architecture.counted_tensors()):
@@ -115,15 +132,31 @@ def _context_parallel(architecture: Architecture, deployment: Deployment) -> lis
     dcp, tp = deployment.dcp, deployment.tp
     if dcp == 1:
         return []
-    caches = list(architecture.token_caches())
-    if any(cache.window is not None for cache in caches):
+    if any(cache.window is not None for cache in architecture.token_caches()):
         return [f"DCP {dcp}: layers with a window cannot share their tokens; legal: 1"]
-    copies = max((_copies(cache, tp) for cache in caches), default=1)
+    copies = context_copies(architecture, tp)
     if copies % dcp == 0:
         return []
     legal = ", ".join(str(size) for size in SIZES if copies % size == 0)
     return [f"DCP {dcp} does not divide the {copies} ranks of TP {tp} that hold the same KV; legal: {legal}"]
 
 
-def _copies(cache: TokenCache, tp: int) -> int:
-    return tp if cache.replicated else max(1, tp // cache.heads)
+def context_copies(architecture: Architecture, tp: int) -> int:
+    """Return how many tensor-parallel ranks hold the same cache, so that DCP may divide it among them.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        The model.
+    tp : int
+        Tensor-parallel size.
+
+    Returns
+    -------
+    int
+        1 where no cache is held twice, and where layers with a window rule DCP out.
+    """
+    caches = list(architecture.token_caches())
+    if any(cache.window is not None for cache in caches):
+        return 1
+    return max((tp if cache.replicated else max(1, tp // cache.heads) for cache in caches), default=1)

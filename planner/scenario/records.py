@@ -133,6 +133,18 @@ class Deployment(Scenario):
         """Return how many GPUs one deployment takes."""
         return self.tp * self.pp * self.dp
 
+    @property
+    def layout(self) -> str:
+        """Return the parallel sizes above 1, such as "TP8 PP2".
+
+        TP is named too where it is 1, unless attention is in copies; so a single GPU is "TP1".
+        """
+        sizes = [] if self.tp == 1 and self.dp > 1 else [f"TP{self.tp}"]
+        sizes += [
+            f"{name.upper()}{size}" for name in ("pp", "dp", "ep", "dcp") if (size := getattr(self, name)) > 1
+        ]
+        return " ".join(sizes)
+
 
 class Workload(Scenario):
     """The load: the longest request and how many run at once."""
