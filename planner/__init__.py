@@ -8,21 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.api import fit, load_catalogue, predict, simulate, validate
+    from planner.api import fit, load_catalogue, own, predict, simulate, validate
     from planner.errors import PlannerError
     from planner.report.fit import FitAnswer, FitReport
+    from planner.report.owning import OwningAnswer, OwningReport
     from planner.report.prediction import PredictAnswer, PredictReport
     from planner.report.simulation import SimulateReport
 
 _HOMES = {
     "FitAnswer": "planner.report.fit",
     "FitReport": "planner.report.fit",
+    "OwningAnswer": "planner.report.owning",
+    "OwningReport": "planner.report.owning",
     "PlannerError": "planner.errors",
     "PredictAnswer": "planner.report.prediction",
     "PredictReport": "planner.report.prediction",
     "SimulateReport": "planner.report.simulation",
     "fit": "planner.api",
     "load_catalogue": "planner.api",
+    "own": "planner.api",
     "predict": "planner.api",
     "simulate": "planner.api",
     "validate": "planner.api",
@@ -31,12 +35,15 @@ _HOMES = {
 __all__ = [
     "FitAnswer",
     "FitReport",
+    "OwningAnswer",
+    "OwningReport",
     "PlannerError",
     "PredictAnswer",
     "PredictReport",
     "SimulateReport",
     "fit",
     "load_catalogue",
+    "own",
     "predict",
     "simulate",
     "validate",

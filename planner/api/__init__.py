@@ -1,9 +1,10 @@
 """The library's front door: one function for each question, each in a file of its own."""
 
 from planner.api.fitting import fit
+from planner.api.owning import own
 from planner.api.predicting import predict
 from planner.api.simulating import simulate
 from planner.api.validating import validate
 from planner.catalogue import load_catalogue
 
-__all__ = ["fit", "load_catalogue", "predict", "simulate", "validate"]
+__all__ = ["fit", "load_catalogue", "own", "predict", "simulate", "validate"]

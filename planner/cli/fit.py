@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from planner.cli.money_options import owning_options
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -35,6 +36,7 @@ DOES_NOT_FIT = 3
 @engine_limits_options
 @price_option
 @price_kind_option
+@owning_options
 @report_options
 @click.pass_obj
 def command(

@@ -14,6 +14,7 @@ from planner.cli.load_options import (
     speculation_options,
     throughput_option,
 )
+from planner.cli.money_options import owning_options
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -49,6 +50,7 @@ DOES_NOT_FIT, OVERLOADED = 3, 2
 @network_option
 @price_option
 @price_kind_option
+@owning_options
 @report_options
 @click.pass_obj
 def command(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from planner.cli.catalogue_commands import ListingGroup, print_detail, print_listing, search_argument
+from planner.cli.money_options import currency_options, owning_options
 from planner.cli.options import (
     Settings,
     catalogue_option,
@@ -12,7 +15,12 @@ from planner.cli.options import (
     out_option,
     output_options,
     price_kind_option,
+    report_options,
 )
+from planner.cli.output import answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @click.group(cls=ListingGroup, short_help="List, search and show prices per GPU-hour.")
@@ -28,6 +36,7 @@ def command() -> None:
       planner prices h200
       planner prices --price-kind on-demand
       planner prices show b200
+      planner prices own mi355x
     """
 
 
@@ -78,3 +87,35 @@ def show(settings: Settings, gpu: str, as_json: bool, out: str | None) -> None:
 
     catalogue = settings.catalogue()
     print_detail(price_detail(catalogue.gpu(gpu), catalogue), as_json=as_json, out=out)
+
+
+@command.command(short_help="Show what a GPU costs to own, part by part, and when that beats renting.")
+@click.argument("gpu")
+@owning_options
+@currency_options
+@report_options
+@click.pass_obj
+def own(settings: Settings, /, gpu: str, as_json: bool, as_csv: bool, out: str | None, **asked: Any) -> None:
+    """Show what an hour of an owned GPU costs, part by part, and when owning is cheaper than renting.
+
+    Hardware is paid by an annuity over its life; colocation, electricity, staff, network, spares and resale
+    are added where they are given. Every hour of the year counts, used or not: how far a GPU is used is no
+    part of its price. What is not given is the catalogue's, each figure with its source and date.
+
+    \b
+    Examples:
+      planner prices own mi355x
+      planner prices own mi355x,b300 --capex mi355x=31000,b300=45000 --cost-of-capital 0.08
+      planner prices own b200 --life-years 5 --resale 0.1 --colocation 90 --electricity 0.08 --pue 1.3
+      planner prices own h100 --currency eur --usd-rate 0.92
+    """
+    from planner.api import own as cost_of_owning
+
+    report = cost_of_owning(gpu=gpu, catalogue=settings.catalogue(), **asked)
+
+    def draw(console: Console) -> None:
+        from planner.cli.draw_owning import draw_owning
+
+        draw_owning(console, report)
+
+    answer(report, draw, as_json=as_json, as_csv=as_csv, out=out)

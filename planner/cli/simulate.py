@@ -17,6 +17,7 @@ from planner.cli.load_options import (
     slo_options,
     speculation_options,
 )
+from planner.cli.money_options import owning_options
 from planner.cli.options import (
     Count,
     Settings,
@@ -109,6 +110,7 @@ simulation_options = stacked(
 @network_option
 @price_option
 @price_kind_option
+@owning_options
 @report_options
 @click.pass_obj
 def command(

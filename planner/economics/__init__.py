@@ -22,7 +22,17 @@ if TYPE_CHECKING:
         owning_price,
         resale_value,
     )
-    from planner.economics.prices import API, GIVEN, OWN, CostPart, PricePerHour, catalogue_price, given_price
+    from planner.economics.prices import (
+        API,
+        GIVEN,
+        OWN,
+        OWNING_ARGUMENTS,
+        CostPart,
+        PricePerHour,
+        catalogue_price,
+        given_price,
+        terms_given,
+    )
     from planner.economics.rates import hourly_cost_usd, output_rate_per_usd_per_hour
     from planner.economics.token_costs import CACHED_WEIGHT, TokenCosts, cached_weight, token_costs
     from planner.economics.use import FULL_LOAD, HOURS_PER_MONTH, HOURS_PER_YEAR, Use
@@ -41,6 +51,7 @@ _HOMES = {
     "MonthlyCost": "monthly",
     "OWN": "prices",
     "Owned": "owned",
+    "OWNING_ARGUMENTS": "prices",
     "OwningTerms": "owning",
     "Power": "energy",
     "PricePerHour": "prices",
@@ -70,6 +81,7 @@ _HOMES = {
     "power_of": "energy",
     "resale_value": "owning",
     "book_view": "owning",
+    "terms_given": "prices",
     "token_costs": "token_costs",
     "usd_per_month": "monthly",
 }
@@ -83,6 +95,7 @@ __all__ = [
     "HOURS_PER_MONTH",
     "HOURS_PER_YEAR",
     "OWN",
+    "OWNING_ARGUMENTS",
     "CostPart",
     "Currency",
     "HostedPrice",
@@ -117,6 +130,7 @@ __all__ = [
     "planned_use",
     "power_of",
     "resale_value",
+    "terms_given",
     "token_costs",
     "usd_per_month",
 ]

@@ -53,8 +53,8 @@ def flip_utilisation(*, rent_usd_per_gpu_hour: float, own_usd_per_gpu_hour: floa
     Parameters
     ----------
     rent_usd_per_gpu_hour : float
-        Price of a rented GPU [USD/h], paid while it is used, as on demand. A rent that is committed to is paid
-        every hour, as owning is; then the lower price wins at any utilisation.
+        Price of a rented GPU [USD/h], paid while it is used, as on demand. A rent that is committed to is
+        paid every hour, as owning is; then the lower price wins at any utilisation.
     own_usd_per_gpu_hour : float
         Cost of an owned GPU [USD/h], paid every hour.
 

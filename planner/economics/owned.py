@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.catalogue import Catalogue, Figure, Gpu
 from planner.economics.owning import OwningTerms, owning_price
-from planner.economics.prices import PricePerHour
+from planner.economics.prices import OWNING_ARGUMENTS, PricePerHour
 from planner.economics.use import GIVEN_BY_YOU, Use
 from planner.errors import InvalidInput, Unsupported, unknown_name
 from planner.units import format_significant
@@ -77,9 +77,11 @@ def owned_terms(gpu: Gpu, catalogue: Catalogue, given: Mapping[str, Any] | None 
             asked[name] = _of_gpu(asked[name], gpu, catalogue)
             if asked[name] is None:
                 del asked[name]
-    figures = _usual(gpu, catalogue, asked)
-    values = {name: figure.value for name, figure in figures.items()}
     power_in = _power_in_colocation(catalogue, asked)
+    unbilled = ("electricity_usd_per_kwh", "pue") if power_in else ()
+    usual = _usual(gpu, catalogue, asked)
+    figures = {name: figure for name, figure in usual.items() if name not in unbilled}
+    values = {name: figure.value for name, figure in figures.items()}
     terms = OwningTerms(**{**values, "power_in_colocation": power_in, **asked})
     said = {name: f"{figure.confidence}, {figure.date}" for name, figure in figures.items()}
     return Owned(terms, {**said, **dict.fromkeys(asked, GIVEN_BY_YOU)}, figures)
@@ -98,7 +100,8 @@ def check_named(given: Mapping[str, Any] | None, gpus: Iterable[Gpu], catalogue:
         names = value if isinstance(value, Mapping) else ()
         others = [name for name in names if catalogue.gpu(name).id not in known]
         if others:
-            raise InvalidInput(f"{field}: {others[0]} is given, but not among the GPUs asked about")
+            named = next(name for name, stands_for in OWNING_ARGUMENTS.items() if stands_for == field)
+            raise InvalidInput(f"{named}: {others[0]} is given, but not among the GPUs asked about")
 
 
 def entry(catalogue: Catalogue, root: str, key: str) -> Any:

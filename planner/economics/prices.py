@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 from planner.catalogue import Price, PriceKind
 from planner.errors import InvalidInput, Unsupported, shorten
@@ -19,12 +20,44 @@ OWN = "own"
 API = "api"
 """Kind of a hosted price, which is per token and never per GPU-hour."""
 
+OWNING_ARGUMENTS = {
+    "capex": "capex_usd_per_gpu",
+    "kw": "kw_per_gpu",
+    "cost_of_capital": "cost_of_capital",
+    "life_years": "life_years",
+    "colocation": "colocation_usd_per_kw_month",
+    "power_in_colocation": "power_in_colocation",
+    "electricity": "electricity_usd_per_kwh",
+    "pue": "pue",
+    "resale": "residual_share",
+    "network_capex": "network_usd_per_gpu",
+    "spares": "spare_share",
+    "staff": "staff_usd_per_gpu_year",
+}
+"""Arguments of the front door, spelt as their options, and the fields of `OwningTerms` they stand for."""
+
 PUBLISHED = "published"
 """Confidence of a quote that somebody published; others are inferred, unverified or assumed."""
 
 LOWEST_USD_PER_GPU_HOUR = 0.01
 HIGHEST_USD_PER_GPU_HOUR = 1000.0
 """No accelerator has been rented for less or more; a price outside is a slip of the keyboard."""
+
+
+def terms_given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the arguments of the front door that are terms of owning, by field of `OwningTerms`.
+
+    Parameters
+    ----------
+    arguments : mapping
+        By name; None is what was not given.
+
+    Returns
+    -------
+    dict
+    """
+    given = {field: arguments.get(name) for name, field in OWNING_ARGUMENTS.items()}
+    return {field: value for field, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planner.catalogue import Catalogue, Gpu, Model
+from planner.catalogue import Catalogue, Gpu, Model, PriceKind
 from planner.catalogue.imported import ModelChoice, model_from
 from planner.economics import (
     API,
     OWN,
+    OWNING_ARGUMENTS,
     PricePerHour,
     catalogue_price,
     given_price,
+    terms_given,
 )
 from planner.errors import InvalidInput, PlannerError, Unsupported, shorten, unknown_name
 from planner.memory.built import SameModel, architecture_of
@@ -83,7 +85,6 @@ def question(
     catalogue: Catalogue,
     price: float | Mapping[str, float] | None = None,
     price_kind: str | None = None,
-    owning: Mapping[str, Any] | None = None,
 ) -> Question:
     """Return what is asked, every name looked up.
 
@@ -96,10 +97,11 @@ def question(
     load : mapping
         Fields of `Workload`.
     options : mapping
-        Fields of `Sizes` and of `Deployment`; None is what was not given.
+        Fields of `Sizes` and of `Deployment`, and `planner.economics.OWNING_ARGUMENTS`; None is what was not
+        given.
     catalogue : Catalogue
         Where names are looked up.
-    price, price_kind, owning
+    price, price_kind
         As `prices_of` takes them.
 
     Returns
@@ -113,6 +115,8 @@ def question(
     """
     chosen = _model(model, catalogue)
     cards = gpu_records(gpu, catalogue)
+    terms = terms_given(options)
+    options = {name: value for name, value in options.items() if name not in OWNING_ARGUMENTS}
     further = {name: _count(name, value) for name, value in options.items() if value is not None}
     sizes = Sizes(**{name: further.pop(name) for name in Sizes.model_fields if name in further})
     check_fields(options)
@@ -122,7 +126,7 @@ def question(
     dtype_given = "weight_dtype" in further
     fields = {"weight_dtype": chosen.quantisation, "pp": sizes.pp or 1, **further}
     workload = Workload(**{name: _count(name, value) for name, value in load.items() if value is not None})
-    prices, unpriced = prices_of(cards, price, price_kind, catalogue, owning)
+    prices, unpriced = prices_of(cards, price, price_kind, catalogue, terms)
     return Question(
         name=chosen.model.id if isinstance(model, Model) else str(model),
         chosen=chosen,
@@ -222,7 +226,7 @@ def gpu_records(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> l
 
 def check_fields(options: Iterable[str]) -> None:
     """Refuse an option that is no field of `Sizes` or `Deployment`, and name the nearest one."""
-    known = {**Sizes.model_fields, **Deployment.model_fields}
+    known = {**Sizes.model_fields, **Deployment.model_fields, **OWNING_ARGUMENTS}
     unknown = [name for name in options if name not in known]
     if unknown:
         raise unknown_name("argument", unknown[0], known)
@@ -312,9 +316,11 @@ def _check_kind(
     if kind != OWN:
         stated = [name for name, value in (owning or {}).items() if value is not None]
         if stated:
-            raise InvalidInput(f"{stated[0]}: a term of owning needs the price kind own")
-        if kind is not None:
-            catalogue.prices(kind=kind)  # refuses a kind that does not exist
+            named = next(name for name, field in OWNING_ARGUMENTS.items() if field == stated[0])
+            raise InvalidInput(f"{named}: a term of owning needs the price kind own")
+        known = [*(each.value for each in PriceKind), OWN]
+        if kind is not None and kind not in known:
+            raise unknown_name("price kind", kind, known)
     else:
         from planner.economics.owned import check_named
 

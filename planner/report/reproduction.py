@@ -119,7 +119,10 @@ SPELT: dict[str, tuple[str, Callable[[Any], str] | None]] = {
 }
 """Arguments whose option has another name or is written with a unit; the others are spelt alike."""
 
-POSITIONAL = {"validate": ("path",)}
+COMMANDS = {"own": ("prices", "own")}
+"""Functions whose command has another name."""
+
+POSITIONAL = {"own": ("gpu",), "validate": ("path",)}
 """Arguments that stand by themselves, in order, by function."""
 
 
@@ -142,11 +145,11 @@ def command_words(made: Reproduction) -> list[str]:
         An argument is an option of the same name with dashes, but for `SPELT`; a list has commas, a mapping
         is written ``key=value,...``, and a yes is the option alone.
     """
-    words = ["planner", made.function]
+    words = ["planner", *COMMANDS.get(made.function, (made.function,))]
     arguments = dict(made.arguments)
     for name in POSITIONAL.get(made.function, ()):
         if name in arguments:
-            words.append(str(arguments.pop(name)))
+            words.append(_text(arguments.pop(name)))
     for name, value in arguments.items():
         words += _option_words(name, value, arguments)
     for file in made.catalogue_files:
