@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from planner.catalogue import Gpu
 from planner.measurement.operating_point import Asked, MeasuredPoint, figures_of
 from planner.measurement.serving import measured_rates
 from planner.measurement.serving_lookup import measured_points
 from planner.measurement.serving_points import ServingPoint
+from planner.performance.intervals import Estimate
 from planner.performance.service import Service
 from planner.planning.question import Question
 from planner.scenario import Deployment
+from planner.scenario.slo import LatencySlo
 
 PEAK = "the best of all loads measured"
 """How a run answers where no load is stated."""
@@ -18,7 +22,9 @@ PER_DOUBLING = 2
 """Loads of the ladder to a doubling."""
 
 
-def best_measured(asked: Question, gpu: Gpu, gpus: int | None) -> MeasuredPoint | None:
+def best_measured(
+    asked: Question, gpu: Gpu, gpus: int | None, slo: LatencySlo | None = None
+) -> MeasuredPoint | None:
     """Return the run with the highest output rate per GPU at the lengths asked for.
 
     Parameters
@@ -29,6 +35,8 @@ def best_measured(asked: Question, gpu: Gpu, gpus: int | None) -> MeasuredPoint 
         The accelerator.
     gpus : int or None
         GPUs that were given; any number otherwise.
+    slo : LatencySlo, optional
+        Limits that the latencies must keep; a run that does not state one of them is passed over.
 
     Returns
     -------
@@ -39,11 +47,35 @@ def best_measured(asked: Question, gpu: Gpu, gpus: int | None) -> MeasuredPoint 
     if workload.prefix_hit or asked.model.id not in asked.catalogue.model_ids():
         return None
     runs = _runs(asked, gpu, gpus)
+    if slo is not None:
+        late = [_latencies(figures_of(run, _asked(asked, gpu, run)), asked) for run in runs]
+        stated = [all(known[name] is not None for name in slo.limits) for known in late]
+        kept = [run for run, known in zip(runs, late, strict=True) if _within(slo, known)]
+        runs = kept if len(kept) < sum(stated) else []
     best = measured_rates(runs).peak
     if best is None:
         return None
-    point = _asked(asked, gpu, best)
-    return MeasuredPoint(PEAK, (best,), len(runs), figures_of(best, point))
+    return MeasuredPoint(PEAK, (best,), len(runs), figures_of(best, _asked(asked, gpu, best)))
+
+
+def keeps(slo: LatencySlo | None, figures: Mapping[str, Estimate], asked: Question) -> bool:
+    """Return whether the latencies among some figures keep every limit of an SLO; an absent one does not."""
+    return slo is None or _within(slo, _latencies(figures, asked))
+
+
+def _latencies(figures: Mapping[str, Estimate], asked: Question) -> dict[str, float | None]:
+    """Return what an SLO may limit, where it is known [s]; a single output token has no time to the next."""
+    steps = max(0, (asked.workload.osl or 1) - 1)
+    first, between = (
+        figures[name].value / 1e3 if name in figures else None for name in ("ttft_ms", "tpot_ms")
+    )
+    between = between if steps else 0.0
+    whole = None if first is None or between is None else first + steps * between
+    return {"ttft_s": first, "tpot_s": between, "e2e_s": whole}
+
+
+def _within(slo: LatencySlo, known: Mapping[str, float | None]) -> bool:
+    return all((value := known[name]) is not None and value <= limit for name, limit in slo.limits.items())
 
 
 def _runs(asked: Question, gpu: Gpu, gpus: int | None) -> list[ServingPoint]:

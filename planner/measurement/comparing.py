@@ -21,6 +21,7 @@ from planner.performance.service import Service
 from planner.planning.load import check_drafts, deployment_of, judged
 from planner.planning.question import Question
 from planner.scenario import Deployment, Workload
+from planner.scenario.slo import LatencySlo
 
 
 def compared(
@@ -52,7 +53,7 @@ def compared(
     Compared
     """
     if asked.workload.concurrency is None and asked.workload.request_rate is None:
-        return _Best(asked, gpu, throughput, speculation or Speculation(), network_bytes_per_s).found()
+        return Best(asked, gpu, throughput, speculation or Speculation(), network_bytes_per_s).found()
     found = predicted(
         asked, gpu, throughput=throughput, speculation=speculation, network_bytes_per_s=network_bytes_per_s
     )
@@ -133,7 +134,7 @@ def engine_of(memory: MemoryFit, measured: MeasuredPoint | None) -> str:
     return " ".join(part for part in (run.engine, run.engine_version) if part) or "not stated"
 
 
-class _Best:
+class Best:
     """The best of one accelerator where no load was stated."""
 
     def __init__(
@@ -153,11 +154,8 @@ class _Best:
         judgement, _ = judged(self.asked, self.gpu, self.asked.workload)
         memory = judgement.memory
         given = memory.deployment.gpus if self.asked.sizes.given else None
-        measured = None
-        if self.throughput != SIMULATED_RATE:
-            measured = best_measured(self.asked, self.gpu, given)
-        if measured is not None:
-            return self._measured(memory, measured)
+        if (found := self.measured(memory, given)) is not None:
+            return found
         how = "sizes as given" if given else "the smallest that fits"
         made = Compared(memory, ANSWERED, chosen=how, gpus=memory.deployment.gpus)
         if not memory.fits:
@@ -174,7 +172,14 @@ class _Best:
             engine=engine_of(memory, None),
         )
 
-    def _measured(self, memory: MemoryFit, measured: MeasuredPoint) -> Compared:
+    def measured(self, memory: MemoryFit, gpus: int | None, slo: LatencySlo | None = None) -> Compared | None:
+        """Return the best run that keeps an SLO, where runs may answer and one does."""
+        if self.throughput == SIMULATED_RATE:
+            return None
+        run = best_measured(self.asked, self.gpu, gpus, slo)
+        return None if run is None else self._as_measured(memory, run)
+
+    def _as_measured(self, memory: MemoryFit, measured: MeasuredPoint) -> Compared:
         """Return the best run, with what the model says of as many GPUs at its own best load."""
         run = measured.points[0]
         gpus = run.n_gpus or memory.deployment.gpus

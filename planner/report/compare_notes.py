@@ -1,0 +1,109 @@
+"""What a fair comparison must say: what differs beside the accelerators, and on what the order rests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from planner.report.compare_text import flip_sentence, kinds_sentence
+from planner.report.sentences import gpu_label
+
+if TYPE_CHECKING:
+    from planner.planning.compare import Ranking
+    from planner.planning.compare_kinds import KindRanking
+    from planner.report.compare import CompareAnswer
+
+HOW_SURE = (
+    "how sure an order is: logarithms of figures are taken as normal with the widths of their 80 % "
+    "intervals, and the errors of two as independent; what they share would cancel, so that the true spread "
+    "is no larger"
+)
+MEDIANS = (
+    "limits of the SLO are held against medians of the steady state; shares of requests need a simulation"
+)
+
+
+def compare_notes(
+    answers: Sequence[CompareAnswer],
+    ranking: Ranking,
+    by_model: Ranking | None,
+    kinds: tuple[KindRanking, ...],
+    lacking: Mapping[str, tuple[str, ...]],
+) -> tuple[str, ...]:
+    """Return what the user should know of a comparison.
+
+    Parameters
+    ----------
+    answers : sequence of CompareAnswer
+        The best first.
+    ranking : Ranking
+        Their order.
+    by_model : Ranking or None
+        The order on the model's figures alone.
+    kinds : tuple of KindRanking
+        The order under each kind of price that all have.
+    lacking : mapping of str to tuple of str
+        Of other kinds those without.
+
+    Returns
+    -------
+    tuple of str
+    """
+    shown = [answer for answer in answers if answer.answered]
+    said: list[str] = []
+    if shown:
+        said += _prices(shown, ranking)
+        said += _basis(shown, ranking, by_model)
+        said += _differences(shown)
+    if ranking.pairs:
+        said += [flip_sentence(pair) for pair in ranking.pairs[1:]]
+        if text := kinds_sentence(kinds):
+            said.append(text)
+        if lacking:
+            kinds_missing = ", ".join(
+                f"{kind} (not {', '.join(map(gpu_label, names))})" for kind, names in lacking.items()
+            )
+            said.append(f"kinds of prices that not all have: {kinds_missing}")
+        said.append(HOW_SURE)
+    return tuple(said)
+
+
+def _prices(shown: Sequence[CompareAnswer], ranking: Ranking) -> list[str]:
+    missing = [gpu_label(answer.gpu) for answer in shown if answer.price is None]
+    if not missing:
+        return []
+    return [
+        f"no price of {', '.join(missing)}: the order is by output per GPU; "
+        "--price GPU=USD or --price-kind KIND compares money"
+    ]
+
+
+def _basis(shown: Sequence[CompareAnswer], ranking: Ranking, by_model: Ranking | None) -> list[str]:
+    """Say where measured figures stand against simulated ones, or the model would order them otherwise."""
+    measured = [gpu_label(answer.gpu) for answer in shown if answer.found.source == "measured"]
+    simulated = [gpu_label(answer.gpu) for answer in shown if answer.found.source != "measured"]
+    said = []
+    if measured and simulated:
+        said.append(
+            f"a measured figure stands against a simulated one: {', '.join(measured)} measured, "
+            f"{', '.join(simulated)} simulated; --throughput simulated puts all on the model's figures"
+        )
+    if by_model is not None and by_model.names != ranking.names:
+        order = ", ".join(map(gpu_label, by_model.names))
+        said.append(f"on the model's figures alone the order would be {order}")
+    return said
+
+
+def _differences(shown: Sequence[CompareAnswer]) -> list[str]:
+    """Say in what the deployments differ beside the accelerator."""
+    named = {
+        "engines": {gpu_label(answer.gpu): answer.found.engine for answer in shown},
+        "weights": {gpu_label(answer.gpu): answer.fit.weight_format for answer in shown},
+        "KV dtypes": {gpu_label(answer.gpu): answer.fit.memory.deployment.kv_dtype for answer in shown},
+        "numbers of GPUs": {gpu_label(answer.gpu): str(answer.gpus) for answer in shown},
+    }
+    return [
+        f"{what} differ: {', '.join(f'{gpu} {value}' for gpu, value in values.items())}"
+        for what, values in named.items()
+        if len(set(values.values())) > 1
+    ]

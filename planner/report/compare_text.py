@@ -1,0 +1,158 @@
+"""A comparison in words: who comes first, by how much, how sure that is, and what would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.planning.compare import merit
+from planner.report.prediction_text import load_text, number
+from planner.report.sentences import gpu_label
+
+if TYPE_CHECKING:
+    from planner.planning.compare import Pair
+    from planner.planning.compare_kinds import KindRanking
+    from planner.report.compare import CompareReport
+
+PER_DOLLAR, PER_GPU = "tok/s per USD/h", "tok/s a GPU"
+
+
+def report_sentence(report: CompareReport) -> str:
+    """Return the order with its figures, and who is first, in one sentence or two.
+
+    Parameters
+    ----------
+    report : CompareReport
+        The comparison.
+
+    Returns
+    -------
+    str
+    """
+    if not report.answered:
+        return f"{report.about}: {_nobody(report)}"
+    unit = PER_DOLLAR if report.ranking.priced else PER_GPU
+    named = [
+        f"{gpu_label(option.name)} {merit_text(merit(option, report.ranking.priced).value)}"
+        for option in report.ranking.options
+    ]
+    said = f"{report.about}: {', '.join(named)} {unit}."
+    if report.ranking.pairs:
+        first = report.ranking.pairs[0]
+        said += f" {pair_sentence(first, report.ranking.priced)} {flip_sentence(first)}."
+    failed = [answer for answer in report if not answer.answered]
+    return " ".join([said, *(f"{gpu_label(answer.gpu)}: {answer.found.state}." for answer in failed)])
+
+
+def _nobody(report: CompareReport) -> str:
+    return "; ".join(f"{gpu_label(answer.gpu)}: {answer.reason}" for answer in report) + "."
+
+
+def about_text(report: CompareReport) -> str:
+    """Return what is compared, such as "Kimi K3, 1,024 tokens in and 400 out, each at its best"."""
+    first = report.answer
+    load = first.load
+    if load.concurrency is None and load.request_rate_per_s is None:
+        hit = f" ({100 * load.prefix_hit:.0f} % of the input cached)" if load.prefix_hit else ""
+        said = f"{load.isl:,} tokens in and {load.osl:,} out{hit}, each at its best"
+    else:
+        said = load_text(load)
+    if report.slo is not None:
+        limits = ", ".join(f"{name} {_seconds(limit)}" for name, limit in slo_limits(report))
+        said += f" that keeps {limits} in the median"
+    return f"{first.fit.named}, {said}"
+
+
+def slo_limits(report: CompareReport) -> list[tuple[str, float]]:
+    """Return the limits of the SLO as people name them [s]."""
+    named = {"ttft_s": "TTFT", "tpot_s": "TPOT", "e2e_s": "E2E"}
+    return [] if report.slo is None else [(named[name], limit) for name, limit in report.slo.limits.items()]
+
+
+def _seconds(limit: float) -> str:
+    return f"{number(1e3 * limit)} ms" if limit < 1 else f"{number(limit)} s"
+
+
+def merit_text(value: float) -> str:
+    """Return a rate for each dollar an hour or for each GPU, with one decimal."""
+    return f"{value:,.1f}"
+
+
+def percent(share: float) -> str:
+    """Return a share as a whole percentage, such as "65 %"; with a digit more where it is small."""
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
+
+
+def pair_sentence(pair: Pair, priced: bool) -> str:
+    """Return who is ahead of whom, by how much, and whether that is more than the uncertainty.
+
+    Parameters
+    ----------
+    pair : Pair
+        The two.
+    priced : bool
+        Whether they are compared for their money, or for each GPU.
+
+    Returns
+    -------
+    str
+    """
+    per = "per dollar" if priced else "per GPU"
+    if pair.sure:
+        how = f"more than the uncertainty ({probability(pair.probability)} probability)"
+    else:
+        how = f"within the uncertainty: {probability(pair.probability)} probability"
+    lead = percent(pair.lead.value - 1)
+    return f"{gpu_label(pair.ahead)} is ahead of {gpu_label(pair.behind)} by {lead} {per}, {how}."
+
+
+def probability(value: float) -> str:
+    """Return a probability with two digits; none is told as certain."""
+    return "over 0.99" if value > 0.995 else f"{value:.2f}"
+
+
+def flip_sentence(pair: Pair) -> str:
+    """Return the ratio of prices at which the order flips, told of the faster one.
+
+    Parameters
+    ----------
+    pair : Pair
+        The two.
+
+    Returns
+    -------
+    str
+        Such as "B300-SXM wins if its price is under 1.65 times MI355X's (80 % interval 1.40 to 1.93)".
+    """
+    flip, now, first, second = pair.flip_price_ratio, pair.price_ratio, pair.ahead, pair.behind
+    if flip.value < 1:
+        flip, first, second = flip.inverse(), second, first
+        now = None if now is None else 1 / now
+    said = (
+        f"{gpu_label(first)} wins if its price is under {flip.value:.2f} times {gpu_label(second)}'s "
+        f"(80 % interval {flip.low:.2f} to {flip.high:.2f})"
+    )
+    return f"{said}; it is {now:.2f} times now" if now is not None else said
+
+
+def kinds_sentence(kinds: tuple[KindRanking, ...]) -> str:
+    """Return whether the kind of price alone changes the winner; empty where there are no kinds.
+
+    Parameters
+    ----------
+    kinds : tuple of KindRanking
+        The order under each.
+
+    Returns
+    -------
+    str
+    """
+    by_winner: dict[str, list[str]] = {}
+    for each in kinds:
+        by_winner.setdefault(each.median.names[0], []).append(each.kind)
+    if not by_winner:
+        return ""
+    if len(by_winner) == 1:
+        name, under = next(iter(by_winner.items()))
+        return f"{gpu_label(name)} wins under every kind of price that all have ({', '.join(under)})"
+    parts = [f"{gpu_label(name)} under {', '.join(under)}" for name, under in by_winner.items()]
+    return f"the kind of price alone flips the winner: {'; '.join(parts)}"
