@@ -264,7 +264,7 @@ def simulation_facts(report: SimulateReport) -> list[tuple[str, str]]:
         )
     cost = report.usd_per_million_output_tokens
     if cost is not None:
-        facts.append(("cost", f"{number(cost)} USD per million output tokens"))
+        facts.append(("cost", f"{number(cost)} USD per million output tokens at full load"))
     facts.append(("step times", simulated.source))
     return facts
 
