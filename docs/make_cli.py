@@ -29,8 +29,8 @@ the width of the terminal is used up to 100 columns.
 | 1 | an internal error; `--debug` shows where |
 | 2 | wrong usage, a catalogue, model or file that cannot be, or a load that cannot be carried |
 | 3 | the model does not fit; also where it is tight and does not fit as set up |
-
-4 is kept for later commands: no plan meets the objective.
+| 4 | no plan meets the objective |
+| 5 | `planner verify`: a report differs from what planner says now |
 
 Counts may be written `4096`, `128k` (x 1,000) or `128Ki` (x 1,024). `GB` is 1e9 bytes and `GiB` is 2**30.
 

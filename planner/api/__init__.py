@@ -1,10 +1,13 @@
 """The library's front door: one function for each question, each in a file of its own."""
 
+from planner.api.comparing import compare
 from planner.api.fitting import fit
+from planner.api.importing import import_results
 from planner.api.owning import own
 from planner.api.predicting import predict
 from planner.api.simulating import simulate
 from planner.api.validating import validate
+from planner.api.verifying import verify
 from planner.catalogue import load_catalogue
 
-__all__ = ["fit", "load_catalogue", "own", "predict", "simulate", "validate"]
+__all__ = ["compare", "fit", "import_results", "load_catalogue", "own", "predict", "simulate", "validate", "verify"]

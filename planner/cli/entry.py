@@ -27,8 +27,24 @@ BROKEN_PIPE = 141
 LONG_WORD = re.compile(r"(\S{60})\S{180,}(\S{20})")
 """A word that is cut short in a message; no path that people use is as long."""
 
-COMMANDS = ("fit", "predict", "simulate", "models", "gpus", "prices", "validate", "calibrate", "measure")
+COMMANDS = (
+    "fit",
+    "predict",
+    "simulate",
+    "compare",
+    "models",
+    "gpus",
+    "prices",
+    "validate",
+    "verify",
+    "calibrate",
+    "import",
+    "measure",
+)
 """Each stands in the module of its name and is imported when it is asked for."""
+
+MODULES = {"import": "import_"}
+"""Modules of commands whose names are words of the language."""
 
 
 class LazyGroup(click.Group):
@@ -51,7 +67,7 @@ class LazyGroup(click.Group):
         """Import the module of a command."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"planner.cli.{cmd_name}").command
+        command = importlib.import_module(f"planner.cli.{MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
         return command
 

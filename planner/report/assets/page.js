@@ -9,7 +9,7 @@
   const figures = JSON.parse(held("planner-figures"));
   for (const place of document.querySelectorAll("[data-figure]")) {
     const { data, layout } = figures[place.dataset.figure];
-    Plotly.newPlot(place, data, layout, { responsive: true, displaylogo: false });
+    Plotly.newPlot(place, data, layout, { responsive: true, displayModeBar: false });
   }
 })().catch(() => {
   for (const place of document.querySelectorAll("[data-figure]")) {

@@ -84,7 +84,7 @@ def styled(figure: Figure, *, x: str, y: str, **layout: Any) -> Figure:
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": FONT, "size": 13, "color": INK},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0.0},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0.0, "traceorder": "normal"},
         hoverlabel={"align": "left"},
         xaxis={**axis, "title": {"text": x}},
         yaxis={**axis, "title": {"text": y}},

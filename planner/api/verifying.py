@@ -1,0 +1,194 @@
+"""Ask again what a report asked, and compare the answers."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from planner.api.arguments import open_catalogue, path_text
+from planner.api.recording import FILE_ARGUMENTS, UNASKED, digest_of
+from planner.catalogue import Catalogue
+from planner.errors import InvalidInput, PlannerError, UnknownName, shorten
+from planner.report.base import Report
+from planner.report.reading import SavedReport, read_report
+from planner.report.verification import (
+    TOLERANCE,
+    Verified,
+    VerifyReport,
+    compared,
+    price_dates,
+)
+
+FUNCTIONS = ("fit", "predict", "simulate", "validate", "compare", "frontier", "plan", "breakeven", "sweep")
+"""What a report may ask; no other name of a file is ever called."""
+
+WRITING = frozenset({"out", "restart", "processes"})
+"""Arguments that write or spread work, which a report made again never does."""
+
+
+def verify(
+    report: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    tolerance: float = TOLERANCE,
+    catalogue: Catalogue | str | os.PathLike[str] | None = None,
+) -> VerifyReport:
+    """Make reports again from their questions, with the present catalogue, and compare every value.
+
+    Parameters
+    ----------
+    report : path, or several
+        Files that planner wrote as JSON or HTML.
+    inputs : paths
+        Files that the reports were made from, such as a trace. A report is never taken at its word about a
+        path: only files named here are read, each told by its digest or else its name.
+    tolerance : float
+        Relative difference below which two numbers are the same, from 0 to below 1.
+    catalogue : Catalogue or path, optional
+        An open catalogue, or the user's own file over the shipped one.
+
+    Returns
+    -------
+    VerifyReport
+        What differs, and whether catalogue, prices, version or files changed.
+
+    Raises
+    ------
+    PlannerError
+        With the file, when it is no report, cannot be asked again, or has no answer any more.
+    """
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+        raise InvalidInput(f"tolerance: {shorten(tolerance)} is not possible; from 0 to below 1")
+    files = [report] if isinstance(report, str | os.PathLike) else list(report)
+    if not files:
+        raise InvalidInput("report: no file named")
+    book = open_catalogue(catalogue)
+    held = {path_text("inputs", one): digest_of(_readable(path_text("inputs", one))) for one in inputs}
+    answers = [_verified(read_report(path_text("report", one)), book, held, tolerance) for one in files]
+    return VerifyReport(tuple(answers), tolerance)
+
+
+def _verified(saved: SavedReport, book: Catalogue, held: dict[str, str], tolerance: float) -> Verified:
+    arguments, changes = _with_files(saved, book, held)
+    made = _asked_again(saved, arguments, book)
+    record = made.to_dict()
+    count, found = compared(saved.record, record, tolerance)
+    return Verified(
+        saved.file, saved.function, count, tuple(found), (*_meanwhile(saved, made, record), *changes)
+    )
+
+
+def _meanwhile(saved: SavedReport, made: Report, record: dict[str, Any]) -> list[str]:
+    """Return what changed between a report and now."""
+    now = made.reproduction
+    assert now is not None
+    changes = []
+    if saved.planner_version != now.planner_version:
+        changes.append(f"planner {shorten(saved.planner_version)} is now {now.planner_version}")
+    if saved.catalogue_digest != now.catalogue_digest:
+        changes.append(f"catalogue {saved.catalogue_digest[:12]} is now {now.catalogue_digest[:12]}")
+    before, after = price_dates(saved.record), price_dates(record)
+    if before != after:
+        changes.append(f"prices of {_span(before)} are now of {_span(after)}")
+    return changes
+
+
+def _span(dates: list[str]) -> str:
+    if not dates:
+        return "no date"
+    return dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+
+
+def _with_files(
+    saved: SavedReport, book: Catalogue, held: dict[str, str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the arguments with the files that the user named, and which of them changed."""
+    arguments, changes = dict(saved.arguments), []
+    own = {document.sha256.hex() for document in book.own}
+    for file in saved.files:
+        if file.role == "catalogue":
+            if not own:
+                raise InvalidInput(
+                    f"{saved.file}: it was made with the catalogue file {shorten(file.name)}; "
+                    "name it with --catalogue"
+                )
+            if file.sha256 not in own:
+                changes.append(f"the catalogue file {shorten(file.name)} is another")
+            continue
+        same = next((path for path, digest in held.items() if digest == file.sha256), None)
+        named = next((path for path in held if Path(path).name == Path(file.name).name), None)
+        if same is None and named is None:
+            raise InvalidInput(
+                f"{saved.file}: it was made from the {shorten(file.role)} file {shorten(file.name)}, "
+                "which is not opened unasked; name it with --input"
+            )
+        if same is None:
+            changes.append(f"the file {shorten(file.name)} is another")
+        if file.role in arguments:
+            arguments[file.role] = same or named
+    given = {file.role for file in saved.files}
+    for name in sorted(FILE_ARGUMENTS & arguments.keys() - given):
+        _refuse_path(saved, name, arguments[name], book)
+    return arguments, changes
+
+
+def _refuse_path(saved: SavedReport, name: str, value: Any, book: Catalogue) -> None:
+    """Refuse what would be opened as a file, or asked of the hub, on the word of a report."""
+    if name == "model" and isinstance(value, str):
+        try:
+            book.resolve("models", value)
+        except UnknownName as error:
+            raise InvalidInput(f"{saved.file}: {error}; a report opens no file and asks no hub") from None
+        if not value.endswith(".json") and not Path(value).is_dir():
+            return
+    raise InvalidInput(
+        f"{saved.file}: its {name} {shorten(value)} is a path without a digest; it is not opened"
+    )
+
+
+def _asked_again(saved: SavedReport, arguments: dict[str, Any], book: Catalogue) -> Report:
+    """Call the function of the front door that a report names, with arguments that it takes."""
+    import planner.api
+
+    function = getattr(planner.api, saved.function, None) if saved.function in FUNCTIONS else None
+    if function is None:
+        raise InvalidInput(
+            f"{saved.file}: asks {shorten(saved.function)}, which is no function that reports come from"
+        )
+    _check_arguments(saved.file, function, arguments)
+    try:
+        report = function(**arguments, catalogue=book)
+    except PlannerError as error:
+        raise type(error)(f"{saved.file}: has no answer now: {error}") from None
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError, OverflowError) as error:
+        # What a function makes of a value of another kind than its own reports hold.
+        raise InvalidInput(f"{saved.file}: its question cannot be asked: {error}") from None
+    assert isinstance(report, Report)
+    return report
+
+
+def _check_arguments(file: str, function: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    """Refuse arguments that the function does not have, and those that a report may not set."""
+    from planner.planning.question import check_fields
+
+    parameters = inspect.signature(function).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    for name in arguments:
+        if name in UNASKED or name in WRITING:
+            raise InvalidInput(f"{file}: a report may not set {name}")
+    unknown = [name for name in arguments if name not in parameters]
+    if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
+        raise InvalidInput(f"{file}: {function.__name__} has no argument {shorten(unknown[0])}")
+    try:
+        check_fields(unknown)
+    except PlannerError as error:
+        raise type(error)(f"{file}: {error}") from None
+
+
+def _readable(path: str) -> Path:
+    if not Path(path).is_file():
+        raise InvalidInput(f"inputs: {path} is no file")
+    return Path(path)

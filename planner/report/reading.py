@@ -1,0 +1,157 @@
+"""A report read back from its file: the JSON itself, or the one that an HTML page holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from planner.errors import InvalidInput, shorten
+from planner.report.page import DATA_ID
+from planner.report.reproduction import MARK, SCHEMA
+
+MOST_BYTES = 256 * 2**20
+"""No report is as large; a page with figures has 2 MB."""
+
+_HELD = re.compile(rf'<script type="application/json" id="{DATA_ID}">([^<]*)</script>')
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """A file that a report was made from.
+
+    Parameters
+    ----------
+    role, name, sha256 : str
+        As `planner.report.reproduction.InputFile` has them.
+    """
+
+    role: str
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedReport:
+    """A report as its file has it.
+
+    Parameters
+    ----------
+    file : str
+        Where it was read.
+    record : dict
+        The report but for its question.
+    function : str
+        The function of the front door that made it.
+    arguments : dict
+        What was given to it.
+    files : tuple of RecordedFile
+        What it was made from beside the catalogue.
+    catalogue_digest, planner_version, made_on : str
+        What it was made with.
+    """
+
+    file: str
+    record: dict[str, Any]
+    function: str
+    arguments: dict[str, Any]
+    files: tuple[RecordedFile, ...]
+    catalogue_digest: str
+    planner_version: str
+    made_on: str
+
+
+def read_report(path: str | os.PathLike[str]) -> SavedReport:
+    """Read a report that planner wrote as JSON or HTML.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    SavedReport
+
+    Raises
+    ------
+    InvalidInput
+        With the file and what is wrong, when it is no such report or cannot be asked again.
+    """
+    file = os.fspath(path)
+    record = _object(file, _text(Path(file)))
+    made = record.pop(MARK, None)
+    if not isinstance(record.get("schema"), str) or not isinstance(made, dict):
+        raise InvalidInput(f"{file}: no report of planner: it holds no {MARK}")
+    if made.get("schema") != SCHEMA:
+        raise InvalidInput(
+            f"{file}: its {MARK} is of schema {shorten(made.get('schema'))}; {SCHEMA} is needed"
+        )
+    unrecorded = _field(file, made, "unrecorded", list)
+    if unrecorded:
+        names = ", ".join(map(str, unrecorded))
+        raise InvalidInput(
+            f"{file}: it cannot be made again: {shorten(names)} was given as a record that is not written down"
+        )
+    return SavedReport(
+        file=file,
+        record=record,
+        function=_field(file, made, "function", str),
+        arguments=_field(file, made, "arguments", dict),
+        files=tuple(_recorded(file, one) for one in _field(file, made, "files", list)),
+        catalogue_digest=_field(file, made, "catalogue_digest", str),
+        planner_version=_field(file, made, "planner_version", str),
+        made_on=_field(file, made, "made_on", str),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        if not path.is_file():
+            raise InvalidInput(f"{path}: no such file" if not path.exists() else f"{path}: it is no file")
+        if path.stat().st_size > MOST_BYTES:
+            raise InvalidInput(f"{path}: larger than {MOST_BYTES // 2**20} MiB; not a report of planner")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError:  # not UTF-8, or a name with a null character
+        raise InvalidInput(f"{path}: not UTF-8 text, so no report of planner") from None
+
+
+def _object(file: str, text: str) -> dict[str, Any]:
+    if text.lstrip()[:1] == "<":
+        held = _HELD.findall(text)
+        if len(held) != 1:
+            raise InvalidInput(f"{file}: a page that holds {len(held)} reports of planner; one is needed")
+        text = held[0]
+    try:
+        record = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"{file}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise InvalidInput(f"{file}: nested too deeply for a report of planner") from None
+    except ValueError as error:
+        raise InvalidInput(f"{file}: {str(error)[:80]}") from None
+    if not isinstance(record, dict):
+        raise InvalidInput(f"{file}: holds a {type(record).__name__}; a report is a JSON object")
+    return record
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number that a report may hold")
+
+
+def _field(file: str, made: dict[str, Any], name: str, kind: type) -> Any:
+    value = made.get(name)
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{file}: {MARK}.{name} is {shorten(value)}; a {kind.__name__} is needed")
+    return value
+
+
+def _recorded(file: str, one: Any) -> RecordedFile:
+    if not isinstance(one, dict):
+        raise InvalidInput(f"{file}: {MARK}.files holds {shorten(one)}; a dict is needed")
+    return RecordedFile(*(_field(file, one, name, str) for name in ("role", "name", "sha256")))
