@@ -14,7 +14,7 @@ from planner.cli.load_options import (
     speculation_options,
     throughput_option,
 )
-from planner.cli.money_options import use_options
+from planner.cli.money_options import owning_options, use_options
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -55,6 +55,7 @@ OVERLOADED, DOES_NOT_FIT, MISSES_SLO = 2, 3, 4
 @network_option
 @price_option
 @price_kind_option
+@owning_options
 @use_options
 @click.option("--mixed-kinds", is_flag=True, help="Compare prices of different kinds all the same.")
 @report_options

@@ -72,6 +72,8 @@ def searched(
     space = SearchSpace(
         speculative_tokens=(asked.base.speculative_tokens,),
         disaggregated=False,
+        # Without a number of GPUs or a load to carry, more copies yield no more for each GPU.
+        copies=asked.sizes.gpus is not None or not open_load,
         draft=known.draft,
         tokens_per_step=known.tokens_per_step,
         network_bytes_per_s=network_bytes_per_s,

@@ -25,8 +25,8 @@ class KindRanking:
         The lowest and highest quote of each [USD/h].
     median, at_low, at_high : Ranking
         The order at the median, where all pay their lowest, and where all pay their highest quote.
-    holds : bool
-        Whether the winner at the median wins at its own highest quote against the lowest of every other.
+    worst : Ranking
+        The order where the winner at the median pays its highest quote and every other its lowest.
     """
 
     kind: str
@@ -36,7 +36,12 @@ class KindRanking:
     median: Ranking
     at_low: Ranking
     at_high: Ranking
-    holds: bool
+    worst: Ranking
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the winner at the median wins at any quotes."""
+        return self.worst.names[0] == self.median.names[0]
 
 
 def rank_by_kind(
@@ -80,7 +85,6 @@ def _ranking(kind: PriceKind, options: Sequence[Option], prices: dict[str, Price
     high = {name: max(quote.usd_per_gpu_hour for quote in price.quotes) for name, price in prices.items()}
     median = rank(_at(options, {name: price.usd_per_gpu_hour for name, price in prices.items()}))
     first = median.names[0]
-    worst = rank(_at(options, {**low, first: high[first]}))
     return KindRanking(
         kind=kind.value,
         prices=prices,
@@ -89,7 +93,7 @@ def _ranking(kind: PriceKind, options: Sequence[Option], prices: dict[str, Price
         median=median,
         at_low=rank(_at(options, low)),
         at_high=rank(_at(options, high)),
-        holds=worst.names[0] == first,
+        worst=rank(_at(options, {**low, first: high[first]})),
     )
 
 

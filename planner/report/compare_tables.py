@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner.planning.compare import Pair, merit
@@ -13,6 +14,7 @@ from planner.report.table import Column, Table
 
 if TYPE_CHECKING:
     from planner.performance.intervals import Estimate
+    from planner.planning.compare import Ranking
     from planner.planning.compare_kinds import KindRanking
     from planner.report.compare import CompareAnswer, CompareReport
 
@@ -199,38 +201,37 @@ def _pair_row(pair: Pair) -> dict[str, Any]:
 
 
 def kinds_table(report: CompareReport) -> Table | None:
-    """Return the order under every kind of price that all have; None where there is none."""
+    """Return the order under every kind of price that all have, at the median and at the ends of quotes."""
     if not report.kinds:
         return None
     names = report.ranking.names
     columns = (
         Column("kind", "kind of price"),
-        *(Column(name, gpu_label(name), right=True) for name in names),
-        Column("first", "first at\nthe median", show=gpu_label),
-        Column("low", "at the\nlowest", show=gpu_label),
-        Column("high", "at the\nhighest", show=gpu_label),
-        Column("holds", "at any\nquotes"),
+        Column("quotes", "quotes"),
+        *(Column(name, gpu_label(name), right=True, show=_money) for name in names),
+        Column("order", "order", flexible=True),
     )
-    rows = tuple(_kind_row(each, names) for each in report.kinds)
-    title = "First under every kind of price that all have [USD per GPU-hour, lowest and highest quote]"
-    return Table(columns, rows, title)
+    rows = tuple(row for each in report.kinds for row in _kind_rows(each))
+    return Table(columns, rows, "The order under every kind of price that all have, USD per GPU-hour")
 
 
-def _kind_row(each: KindRanking, names: tuple[str, ...]) -> dict[str, Any]:
+def _kind_rows(each: KindRanking) -> Iterator[dict[str, Any]]:
+    """Yield the median; where quotes differ all at the lowest, the highest, and the worst for the first."""
+    yield _kind_row(each, "median", each.median)
+    if each.low == each.high:
+        return
+    yield _kind_row(each, "lowest", each.at_low)
+    yield _kind_row(each, "highest", each.at_high)
+    yield _kind_row(each, "worst for first", each.worst)
+
+
+def _kind_row(each: KindRanking, quotes: str, ranking: Ranking) -> dict[str, Any]:
     return {
         "kind": each.kind,
-        **{name: _range(each, name) for name in names},
-        "first": each.median.names[0],
-        "low": each.at_low.names[0],
-        "high": each.at_high.names[0],
-        "holds": "holds" if each.holds else "flips",
+        "quotes": quotes,
+        **{option.name: option.usd_per_gpu_hour for option in ranking.options},
+        "order": ", ".join(map(gpu_label, ranking.names)),
     }
-
-
-def _range(each: KindRanking, name: str) -> str:
-    low, high = each.low[name], each.high[name]
-    median = f"{each.prices[name].usd_per_gpu_hour:.2f}"
-    return median if low == high else f"{median} ({low:.2f}-{high:.2f})"
 
 
 def model_table(report: CompareReport) -> Table | None:

@@ -58,7 +58,7 @@ def about_text(report: CompareReport) -> str:
         said = load_text(load)
     if report.slo is not None:
         limits = ", ".join(f"{name} {_seconds(limit)}" for name, limit in slo_limits(report))
-        said += f" that keeps {limits} in the median"
+        said += f" within {limits} (medians)"
     return f"{first.fit.named}, {said}"
 
 
