@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from planner.architecture.caches import Cache, TokenCache
@@ -118,10 +118,15 @@ class DraftBlock:
     """
 
     block: Block
+    _tensors: list[Tensor] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the weights of the block."""
-        return tuple(replace(tensor, group=f"mtp_{tensor.group}") for tensor in self.block.tensors())
+        if not self._tensors:
+            self._tensors[:] = (
+                replace(tensor, group=f"mtp_{tensor.group}") for tensor in self.block.tensors()
+            )
+        return tuple(self._tensors)
 
     def caches(self) -> tuple[Cache, ...]:
         """Return what the block keeps for a running request."""
@@ -190,18 +195,28 @@ class Architecture:
     tied_embeddings: bool = False
     max_context: int | None = None
     state_dtype: str | None = None
+    _kinds: dict[Layer, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _counted: list[tuple[Tensor, int]] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Both worked out when first asked for: a search asks thousands of times."""
 
     def layer_kinds(self) -> dict[Layer, int]:
         """Return each distinct layer with how often it occurs, in order of appearance."""
-        # A layer is a deep tree and slow to hash, so the same object is hashed once.
-        times = Counter(map(id, self.layers))
-        kinds: dict[Layer, int] = {}
-        for layer in {id(layer): layer for layer in self.layers}.values():
-            kinds[layer] = kinds.get(layer, 0) + times[id(layer)]
-        return kinds
+        if not self._kinds:
+            # A layer is a deep tree and slow to hash, so the same object is hashed once.
+            times = Counter(map(id, self.layers))
+            kinds: dict[Layer, int] = {}
+            for layer in {id(layer): layer for layer in self.layers}.values():
+                kinds[layer] = kinds.get(layer, 0) + times[id(layer)]
+            self._kinds.update(kinds)
+        return self._kinds
 
     def counted_tensors(self) -> Iterator[tuple[Tensor, int]]:
         """Yield every tensor of the checkpoint with how many layers hold it."""
+        if not self._counted:
+            self._counted[:] = self._count_tensors()
+        return iter(self._counted)
+
+    def _count_tensors(self) -> Iterator[tuple[Tensor, int]]:
         yield from ((tensor, 1) for tensor in _all(self.embedding))
         for layer, count in self.layer_kinds().items():
             yield from ((tensor, count) for tensor in layer.tensors())
@@ -223,7 +238,13 @@ class Architecture:
         Counter
         """
         layers = self.layers + (self.draft if draft else ())
-        return Counter(c for layer in layers for c in layer.caches() if isinstance(c, TokenCache))
+        times = Counter(map(id, layers))
+        found: Counter[TokenCache] = Counter()
+        for layer in {id(layer): layer for layer in layers}.values():
+            for cache in layer.caches():
+                if isinstance(cache, TokenCache):
+                    found[cache] += times[id(layer)]
+        return found
 
     def refusals(self, sharding: Sharding) -> list[str]:
         """Return why a sharding is impossible, each reason once.

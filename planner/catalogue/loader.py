@@ -87,6 +87,7 @@ class Catalogue:
         self.warnings: list[str] = []
         self._shipped: dict[str, Document] = {}
         self._records: dict[tuple[str, str], Record] = {}
+        self._lists: dict[str, list[Record]] = {}
         self._sources: dict[tuple[Path, str], Source] = {}
         self._names: dict[str, Names] = {}
 
@@ -291,9 +292,11 @@ class Catalogue:
 
     def _records_of(self, root: str) -> list[Any]:
         """Return all records of a root key whose record is imported late."""
-        record = late_record(root)
-        assert record is not None
-        return [self._record(root, key, record) for key in self.ids(root)]
+        if root not in self._lists:
+            record = late_record(root)
+            assert record is not None
+            self._lists[root] = [self._record(root, key, record) for key in self.ids(root)]
+        return list(self._lists[root])
 
     def _make(
         self, record: type[R], shown: str, data: Any, entries: list[Entry], known: Mapping[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
@@ -51,6 +52,7 @@ def is_version(text: str) -> bool:
     return bool(_VERSION.fullmatch(text.strip()) or _UNNUMBERED.fullmatch(text.strip()))
 
 
+@lru_cache(maxsize=1024)
 def parse_version(text: str | None) -> Version | None:
     """Read the leading numbers of a version, or None where there are none.
 
@@ -122,7 +124,7 @@ class Setting(Record):
             and (self.vendor is None or self.vendor == gpu.vendor.lower())
             and (not self.gpus or gpu.id in self.gpus)
             and (not self.isa or gpu.isa in self.isa)
-            and gpu.usable_bytes >= self.at_least
+            and (not self.at_least or gpu.usable_bytes >= self.at_least)
         )
 
     def provenance(self) -> str:

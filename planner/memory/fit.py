@@ -14,6 +14,7 @@ from planner.memory.records import MemoryFit, Pool, StageMemory
 from planner.memory.setup import Setup, prepare
 from planner.memory.starting import sequence_warnings, unheld_sequences
 from planner.memory.verdict import Verdict, judge, replication_warnings, tightness_warning
+from planner.memory.weights import KnownWeights
 from planner.scenario import Deployment, Workload
 from planner.scenario.legal import check_legal
 from planner.scenario.support import support_warnings
@@ -219,7 +220,14 @@ class Trial:
 
 
 def try_memory(
-    *, model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
+    *,
+    model: Model,
+    gpu: Gpu,
+    deployment: Deployment,
+    workload: Workload,
+    catalogue: Catalogue,
+    legal: bool = False,
+    known: KnownWeights | None = None,
 ) -> Trial:
     """Return the memory of one deployment of a search.
 
@@ -227,6 +235,10 @@ def try_memory(
     ----------
     model, gpu, deployment, workload, catalogue
         As for `fit_memory`.
+    legal : bool
+        Whether the same sizes and dtypes were found legal before, so that it need not be asked again.
+    known : dict, optional
+        Weights that the search has worked out already, as `planner.memory.setup.prepare` takes them.
 
     Returns
     -------
@@ -237,7 +249,10 @@ def try_memory(
     PlannerError
         As `fit_memory` does.
     """
-    setup = _legal(model, gpu, deployment, workload, catalogue)
+    ready = prepare if legal else _legal
+    setup = ready(
+        model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue, known=known
+    )
     if max(groups.total() for groups in setup.weights) > gpu.usable_bytes:
         return Trial(setup, None, None)
     found = _measure(setup)
@@ -256,13 +271,23 @@ def _examine(
     model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
 ) -> tuple[Setup, Measure]:
     """Return a deployment made ready and measured; a PlannerError where it is impossible."""
-    setup = _legal(model, gpu, deployment, workload, catalogue)
+    setup = _legal(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
     return setup, _measure(setup)
 
 
-def _legal(model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue) -> Setup:
+def _legal(
+    *,
+    model: Model,
+    gpu: Gpu,
+    deployment: Deployment,
+    workload: Workload,
+    catalogue: Catalogue,
+    known: KnownWeights | None = None,
+) -> Setup:
     """Return a deployment made ready; a PlannerError where it is impossible."""
-    setup = prepare(model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue)
+    setup = prepare(
+        model=model, gpu=gpu, deployment=deployment, workload=workload, catalogue=catalogue, known=known
+    )
     check_legal(
         architecture=setup.architecture,
         deployment=deployment,

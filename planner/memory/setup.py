@@ -17,7 +17,7 @@ from planner.catalogue.stacks import Setting, Stack, Version, is_version, parse_
 from planner.errors import InvalidInput, shorten
 from planner.memory.built import SameModel, architecture_of, count_caches
 from planner.memory.records import Assumption
-from planner.memory.weights import Tiles, split_layers, stage_weights
+from planner.memory.weights import KnownWeights, Tiles, known_weights, split_layers, stage_weights
 from planner.memory.widths import Widths, step_widths
 from planner.scenario import Deployment, Workload
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
@@ -206,7 +206,13 @@ def engine_name(engine: str) -> tuple[str, str | None]:
 
 
 def prepare(
-    *, model: Model, gpu: Gpu, deployment: Deployment, workload: Workload, catalogue: Catalogue
+    *,
+    model: Model,
+    gpu: Gpu,
+    deployment: Deployment,
+    workload: Workload,
+    catalogue: Catalogue,
+    known: KnownWeights | None = None,
 ) -> Setup:
     """Build the setup that the engines' rules read.
 
@@ -222,6 +228,8 @@ def prepare(
         What it carries.
     catalogue : Catalogue
         Where the engine's settings are.
+    known : dict, optional
+        Weights of deployments of the same model, accelerator and engine, to look up and to add to.
 
     Returns
     -------
@@ -264,7 +272,9 @@ def prepare(
         setup.draft_layers = architecture.draft
     setup.kv_dtype = _kv_dtype(setup)
     setup.tiles = Tiles(_tiles(setup, "expert_tile"), _tiles(setup, "expert_stream_tile"))
-    setup.weights = stage_weights(
+    setup.weights = known_weights(
+        {} if known is None else known,
+        deployment.weight_dtype,
         architecture,
         scheme,
         deployment.sharding,

@@ -171,6 +171,54 @@ def stage_weights(
     return groups
 
 
+KnownWeights = dict[tuple[object, ...], list[Counter[str]]]
+
+
+def known_weights(
+    known: KnownWeights,
+    weight_dtype: str | None,
+    architecture: Architecture,
+    scheme: WeightScheme,
+    sharding: Sharding,
+    stages: Sequence[range],
+    *,
+    tiles: Tiles,
+    draft: bool,
+    towers: bool,
+    plain_layers: frozenset[int],
+) -> list[Counter[str]]:
+    """Return the weights of each stage, worked out once for all caches and loads of a search.
+
+    Parameters
+    ----------
+    known : dict
+        Weights of deployments of the same model, accelerator and engine; what is missing is added.
+    weight_dtype : str or None
+        What the scheme is called in the deployment.
+    architecture, scheme, sharding, stages, tiles, draft, towers, plain_layers
+        As for `stage_weights`.
+
+    Returns
+    -------
+    list of Counter
+        Copies, to be changed at will.
+    """
+    ends = tuple(stage.stop for stage in stages)
+    key = (weight_dtype, sharding.tp, sharding.ep, sharding.dp, ends, draft, towers)
+    if key not in known:
+        known[key] = stage_weights(
+            architecture,
+            scheme,
+            sharding,
+            stages,
+            tiles=tiles,
+            draft=draft,
+            towers=towers,
+            plain_layers=plain_layers,
+        )
+    return [Counter(groups) for groups in known[key]]
+
+
 def _weigh(blocks: Iterable[Block], scheme: WeightScheme, sharding: Sharding, tiles: Tiles) -> Counter[str]:
     groups: Counter[str] = Counter()
     for block in blocks:

@@ -43,7 +43,8 @@ def step_widths(architecture: Architecture, sharding: Sharding) -> Widths:
     -------
     Widths
     """
-    blocks = dict.fromkeys(block for layer in dict.fromkeys(architecture.layers) for block in layer.blocks)
+    layers = {id(layer): layer for layer in architecture.layers}.values()
+    blocks = {id(block): block for layer in layers for block in layer.blocks}.values()
     return Widths(
         hidden=architecture.hidden_size,
         vocab=architecture.vocab_size,

@@ -11,6 +11,7 @@ from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import PlannerError
 from planner.memory.fit import Trial, try_memory
 from planner.memory.setup import Setup, engine_name
+from planner.memory.weights import KnownWeights
 from planner.performance.acceptance import Acceptance
 from planner.performance.costs import build_profile
 from planner.performance.deployed import main_format, operator_table, pool_bytes, usual_fabric
@@ -99,6 +100,8 @@ class Workbench:
         # The pool is asked for one request: how many more fit is part of the answer.
         self.workload = Workload(context=workload.context, isl=workload.isl, osl=workload.osl)
         self._profiles: dict[tuple[object, ...], tuple[Profile, str]] = {}
+        self._legal: set[tuple[object, ...]] = set()
+        self._weights: KnownWeights = {}
         self._fabrics: dict[int, Fabric] = {}
         self._accepted: dict[int, Acceptance | None] = {}
 
@@ -151,13 +154,17 @@ class Workbench:
         return found
 
     def _unit(self, deployment: Deployment, refused: Refusals) -> Unit | None:
+        legal = (deployment.weight_dtype, deployment.kv_dtype, deployment.sharding)
         trial = try_memory(
             model=self.model,
             gpu=self.gpu,
             deployment=deployment,
             workload=self.workload,
             catalogue=self.catalogue,
+            legal=legal in self._legal,
+            known=self._weights,
         )
+        self._legal.add(legal)
         if trial.found is None or trial.verdict is None:
             refused.add(TOO_LARGE, f"{deployment.layout}: weights alone are more than a GPU has")
             return None
