@@ -10,4 +10,14 @@ from planner.api.validating import validate
 from planner.api.verifying import verify
 from planner.catalogue import load_catalogue
 
-__all__ = ["compare", "fit", "import_results", "load_catalogue", "own", "predict", "simulate", "validate", "verify"]
+__all__ = [
+    "compare",
+    "fit",
+    "import_results",
+    "load_catalogue",
+    "own",
+    "predict",
+    "simulate",
+    "validate",
+    "verify",
+]

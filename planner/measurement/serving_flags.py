@@ -118,9 +118,12 @@ _PHRASES: tuple[tuple[ServingFlag, tuple[str, ...]], ...] = (
         ),
     ),
     (ServingFlag.STATIC_BATCH, ("static offline batch",)),
-    (ServingFlag.OFFLINE, ("closed offline", "open offline", "offline maximum throughput")),
-    (ServingFlag.SERVER, ("closed server", "open server")),
-    (ServingFlag.INTERACTIVE, ("closed interactive", "open interactive")),
+    (
+        ServingFlag.OFFLINE,
+        ("closed offline", "open offline", "loadgen offline", "offline maximum throughput"),
+    ),
+    (ServingFlag.SERVER, ("closed server", "open server", "loadgen server")),
+    (ServingFlag.INTERACTIVE, ("closed interactive", "open interactive", "loadgen interactive")),
     (ServingFlag.ITL_AS_TPOT, ("hold itl", "hold inter-token")),
     (
         ServingFlag.NOMINAL_LENGTHS,

@@ -71,14 +71,14 @@ class Appended:
         The file.
     added : tuple of int
         Positions of the rows that were added.
-    repeated : dict of int to str
-        Positions of rows that were left out, because the same measurement stands already at `file:line`
-        (or in the row before it).
+    repeated : dict of int to str or int
+        Positions of rows that were left out, because the same measurement stands already: at `file:line`, or
+        in another of the rows, whose position is given.
     """
 
     path: Path
     added: tuple[int, ...]
-    repeated: dict[int, str]
+    repeated: dict[int, str | int]
 
 
 def user_folder(folder: str | os.PathLike[str] | None = None) -> Path:
@@ -138,7 +138,7 @@ def append_rows(
     kind : str
         "serving", "startup_logs" or "kernels".
     rows : sequence of mapping
-        Values by column; None and a missing column are empty cells. Further columns than those of the kind
+        Values by column; None and a missing column are empty cells. More columns than those of the kind
         are kept.
     name : str
         Name of the CSV without ending: the hook that measured, such as "imported" or "endpoint".
@@ -155,25 +155,54 @@ def append_rows(
         With the file, when it cannot be read or written; it is then as it was.
     """
     path = user_folder(folder) / kind / f"{name}.csv"
-    texts = [{column: cell(value) for column, value in row.items()} for row in rows]
     with _locked(path.parent):
-        columns, before = _read(path)
-        merged = list(dict.fromkeys([*columns, *_FIRST_COLUMNS[kind], *(c for row in texts for c in row)]))
-        known = _Known(kind)
-        for file in user_files(kind, folder):
-            known.learn(file, before if file == path else _read(file)[1])
-        added, repeated = [], {}
-        for position, row in enumerate(texts):
-            where = known.find(row)
-            if where is not None:
-                repeated[position] = where
-                continue
-            added.append(position)
-            known.add(row, f"row {position + 1} of these")
+        repeated = find_repeated(kind, rows, folder=folder)
+        added = tuple(position for position in range(len(rows)) if position not in repeated)
         if added:
-            kept = [*(row for _, row in before), *(texts[position] for position in added)]
-            _write(path, merged, kept)
-    return Appended(path, tuple(added), repeated)
+            columns, before = _read(path)
+            texts = [_cells(rows[position]) for position in added]
+            further = (name for row in texts for name in row)
+            merged = list(dict.fromkeys([*columns, *_FIRST_COLUMNS[kind], *further]))
+            _write(path, merged, [*(row for _, row in before), *texts])
+    return Appended(path, added, repeated)
+
+
+def find_repeated(
+    kind: Kind, rows: Sequence[Row], *, folder: str | os.PathLike[str] | None = None
+) -> dict[int, str | int]:
+    """Return which rows are there already, or are given twice.
+
+    Parameters
+    ----------
+    kind, rows, folder
+        As for `append_rows`.
+
+    Returns
+    -------
+    dict of int to str or int
+        As `Appended.repeated`.
+
+    Raises
+    ------
+    InvalidInput
+        With the file, when one of the folder cannot be read.
+    """
+    known = _Known(kind)
+    for file in user_files(kind, folder):
+        for line, row in _read(file)[1]:
+            known.add(row, f"{file}:{line}")
+    repeated: dict[int, str | int] = {}
+    for position, row in enumerate(map(_cells, rows)):
+        where = known.find(row)
+        if where is None:
+            known.add(row, position)
+        else:
+            repeated[position] = where
+    return repeated
+
+
+def _cells(row: Row) -> dict[str, str]:
+    return {column: cell(value) for column, value in row.items()}
 
 
 def cell(value: object) -> str:
@@ -202,16 +231,12 @@ class _Known:
 
     def __init__(self, kind: Kind) -> None:
         self._same, self._apart = _SAME[kind], _APART[kind]
-        self._rows: dict[tuple[str, ...], list[tuple[str, Mapping[str, str]]]] = {}
+        self._rows: dict[tuple[str, ...], list[tuple[str | int, Mapping[str, str]]]] = {}
 
-    def learn(self, file: Path, rows: Iterable[tuple[int, Mapping[str, str]]]) -> None:
-        for line, row in rows:
-            self.add(row, f"{file}:{line}")
-
-    def add(self, row: Mapping[str, str], where: str) -> None:
+    def add(self, row: Mapping[str, str], where: str | int) -> None:
         self._rows.setdefault(self._key(row), []).append((where, row))
 
-    def find(self, row: Mapping[str, str]) -> str | None:
+    def find(self, row: Mapping[str, str]) -> str | int | None:
         others = self._rows.get(self._key(row), ())
         return next((where for where, other in others if self._same(row, other)), None)
 
