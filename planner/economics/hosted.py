@@ -12,7 +12,7 @@ from planner.economics.amounts import part, positive
 from planner.economics.prices import API
 from planner.economics.tokens import MILLION
 from planner.economics.use import GIVEN_BY_YOU
-from planner.errors import Unsupported, unknown_name
+from planner.errors import InvalidInput, Unsupported, unknown_name
 from planner.scenario.records import Name, Plain, Scenario
 
 PerMillion = Annotated[float, Plain, Field(ge=0, le=1e6)]
@@ -32,7 +32,7 @@ class HostedPrice(Scenario):
     @model_validator(mode="after")
     def _possible(self) -> HostedPrice:
         if self.usd_per_million_input == 0 and self.usd_per_million_output == 0:
-            raise ValueError("nothing is free: a price of input or output above 0 is needed")
+            raise InvalidInput("HostedPrice: nothing is free; a price of input or output above 0 is needed")
         return self
 
     @property

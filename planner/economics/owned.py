@@ -209,7 +209,11 @@ def planned_use(
     """
     usual = entry(catalogue, "planned_use", "default")
     given = {"utilisation": utilisation, "availability": availability}
-    values = {name: getattr(usual, name).value if value is None else value for name, value in given.items()}
+    values = {
+        # 70 % of a file is 0.7, and not 70 x 0.01.
+        name: round(getattr(usual, name).value, 12) if value is None else value
+        for name, value in given.items()
+    }
     assumed = [name for name, value in given.items() if value is None]
     said = f"{' and '.join(assumed)} assumed" if assumed else GIVEN_BY_YOU
     return Use(**values, provenance=said)
