@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,37 @@ def test_a_catalogue_without_the_file_works_and_says_what_is_missing(
         planned_use(bare)
     with pytest.raises(Unsupported, match="no hosted price is known"):
         hosted_price("kimi-k3", bare)
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "economics.md").read_text(encoding="utf-8")
+
+
+def test_the_file_that_the_page_shows_is_one(tmp_path: Path) -> None:
+    text = re.search(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert text is not None
+    catalogue = load_catalogue(extra=write(tmp_path, text[1]))
+    terms = owned_terms(catalogue.gpu("mi355x"), catalogue).terms
+    assert (terms.capex_usd_per_gpu, terms.kw_per_gpu, terms.cost_of_capital) == (29_000, 2.0, 0.08)
+    assert planned_use(catalogue).utilisation == 0.55
+    assert planned_use(catalogue).availability == 0.99
+    assert hosted_price("kimi-k3", catalogue, "our-provider-k3").cached == 0.24
+
+
+def test_the_table_of_the_page_is_what_the_catalogue_says(catalogue: Catalogue) -> None:
+    rows = {cells[0]: cells[1:] for cells in _rows("| | H100 | H200")}
+    gpus = ["tpu-v7" if name == "TPU v7" else name for name in rows[""]]
+    for column, name in enumerate(gpus):
+        card = catalogue.gpu(name)
+        terms = owned_terms(card, catalogue).terms
+        assert float(rows["capex, kUSD"][column]) == terms.capex_usd_per_gpu / 1e3
+        assert float(rows["all-in power, kW"][column]) == pytest.approx(terms.kw_per_gpu)
+        assert card.inferencex is not None
+        assert float(rows["published, USD/h"][column]) == card.inferencex.own.value
+        worked_out = own_price(card, catalogue).usd_per_gpu_hour
+        assert float(rows["worked out, USD/h"][column]) == pytest.approx(worked_out, abs=0.0051)
+
+
+def _rows(start: str) -> list[list[str]]:
+    """Return the cells of the table of the page that begins so, its rule left out."""
+    lines = PAGE[PAGE.index(start) :].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "---" not in line]
