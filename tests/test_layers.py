@@ -34,7 +34,7 @@ ALLOWED = {
     "performance": {"numpy", "pandas"},
     "economics": {"numpy", "pydantic"},
     "planning": {"numpy", "pydantic", "scipy"},
-    "measurement": {"pandas", "numpy", "scipy", "aiohttp"},
+    "measurement": {"pandas", "numpy", "scipy"},
     "report": {"pandas", "plotly", "rich"},
     "cli": {"click", "rich"},
 }

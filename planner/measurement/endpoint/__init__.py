@@ -1,0 +1,1 @@
+"""Load against a live endpoint that speaks the OpenAI API, and what each request took."""
