@@ -1,4 +1,4 @@
-"""How long a fleet of 10 GPU types, 5 models and 24 hours takes, how far from the best it may be, and its size.
+"""How long a fleet of 10 GPU types, 5 models and 24 hours takes, its gap and its size.
 
     python benchmarks/fleet.py [SEED]
 
@@ -81,9 +81,10 @@ def main() -> None:
             begin = time.perf_counter()
             found = best_fleet(asked)
             took = time.perf_counter() - begin
+            size = f"{found.variables:8} {found.constraints:5}"
             print(
-                f"{scaling:11} {objective:12} {spare:5} {took:8.1f} {100 * found.gap:7.2f} {found.variables:8} "
-                f"{found.constraints:5} {found.usd_per_hour:7.0f} {100 * found.served_share:9.1f}  {found.status}"
+                f"{scaling:11} {objective:12} {spare:5} {took:8.1f} {100 * found.gap:7.2f} {size} "
+                f"{found.usd_per_hour:7.0f} {100 * found.served_share:9.1f}  {found.status}"
             )
 
 

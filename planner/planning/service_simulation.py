@@ -159,6 +159,116 @@ def simulated_service(
     if not judgement.memory.fits:
         return SimulatedService(judgement, short, None, notes=notes)
     deployment = deployment_of(asked.base, judgement.memory)
+    ready = ready_to_simulate(
+        asked,
+        gpu,
+        deployment,
+        judgement.memory,
+        workload,
+        draft=draft,
+        tokens_per_step=tokens_per_step,
+        network_bytes_per_s=network_bytes_per_s,
+    )
+    service, lanes = ready.service, ready.lanes
+    result = ready.simulate(load, workload, progress)
+    notes += service.decode.warnings
+    isl, osl = float(workload.isl or 1), float(workload.osl or 1)
+    capacity = service.capacity_per_s(isl, osl, workload.prefix_hit) if result.overloaded else None
+    return SimulatedService(judgement, short, result, lanes, capacity, service.calibration.source, notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ready:
+    """A deployment that is ready to be simulated, under one load after the other.
+
+    Parameters
+    ----------
+    service : Service
+        Its time model.
+    step_times : TabulatedStepTimes
+        The steps of one lane.
+    pool : KvPool
+        The room of one lane.
+    batching : Batching
+        The scheduler.
+    lanes : int
+        Simulated engines that the deployment is made of.
+    longest : int
+        Longest request [tokens].
+    """
+
+    service: Service
+    step_times: TabulatedStepTimes
+    pool: KvPool
+    batching: Batching
+    lanes: int
+    longest: int
+
+    def simulate(
+        self, load: SimulatedLoad, workload: Workload, progress: Callable[[int, int], None] | None = None
+    ) -> SimulationResult:
+        """Serve a load.
+
+        Parameters
+        ----------
+        load : SimulatedLoad
+            What is simulated.
+        workload : Workload
+            Lengths (means of a trace), and a concurrency or a rate.
+        progress : callable, optional
+            Called with the requests that have finished, and all of them.
+
+        Returns
+        -------
+        SimulationResult
+            Rates and batch of all lanes together; the requests are those of one.
+        """
+        result = simulate(
+            step_times=self.step_times,
+            pool=self.pool,
+            batching=self.batching,
+            arrivals=_arrivals(workload, load, self.lanes),
+            lengths=_lengths(workload, load, self.lanes, self.longest),
+            requests=_requests(workload, load, self.lanes),
+            seed=load.seed,
+            slo=load.slo,
+            progress=progress,
+        )
+        return _of_all(result, self.lanes)
+
+
+def ready_to_simulate(
+    asked: Question,
+    gpu: Gpu,
+    deployment: Deployment,
+    memory: MemoryFit,
+    workload: Workload,
+    *,
+    draft: str | None = None,
+    tokens_per_step: float | None = None,
+    network_bytes_per_s: float | None = None,
+) -> Ready:
+    """Return a deployment that fits, ready to be simulated.
+
+    Parameters
+    ----------
+    asked : Question
+        The model, its engine and the catalogue.
+    gpu : Gpu
+        The accelerator.
+    deployment : Deployment
+        The sizes, with dtypes and engine.
+    memory : MemoryFit
+        Its memory.
+    workload : Workload
+        Lengths, and perhaps a concurrency.
+    draft, tokens_per_step, network_bytes_per_s
+        As for `simulated_service`.
+
+    Returns
+    -------
+    Ready
+    """
     service = make_service(
         model=asked.model,
         gpu=gpu,
@@ -170,26 +280,19 @@ def simulated_service(
         tokens_per_step=tokens_per_step,
     )
     lanes = deployment.dp * deployment.pp
-    batching = _batching(asked, judgement.memory, service, workload, lanes)
-    pool = _pool(asked, gpu, deployment, workload, lanes)
-    isl, osl = float(workload.isl or 1), float(workload.osl or 1)
-    usual = step_times(service, isl, osl, float(workload.concurrency or 16))
-    longest = batching.max_context or workload.context or judgement.memory.context
-    result = simulate(
-        step_times=TabulatedStepTimes(usual, batching, longest),
-        pool=pool,
-        batching=batching,
-        arrivals=_arrivals(workload, load, lanes),
-        lengths=_lengths(workload, load, lanes, longest),
-        requests=_requests(workload, load, lanes),
-        seed=load.seed,
-        slo=load.slo,
-        progress=progress,
+    batching = _batching(deployment, memory, service, workload)
+    usual = step_times(
+        service, float(workload.isl or 1), float(workload.osl or 1), float(workload.concurrency or 16)
     )
-    notes += service.decode.warnings
-    capacity = service.capacity_per_s(isl, osl, workload.prefix_hit) if result.overloaded else None
-    whole, source = _of_all(result, lanes), service.calibration.source
-    return SimulatedService(judgement, short, whole, lanes, capacity, source, notes)
+    longest = batching.max_context or workload.context or memory.context
+    return Ready(
+        service=service,
+        step_times=TabulatedStepTimes(usual, batching, longest),
+        pool=_pool(asked, gpu, deployment, workload, lanes),
+        batching=batching,
+        lanes=lanes,
+        longest=longest,
+    )
 
 
 def _workload(given: Workload, load: SimulatedLoad) -> Workload:
@@ -213,10 +316,8 @@ def _workload(given: Workload, load: SimulatedLoad) -> Workload:
     return given
 
 
-def _batching(
-    asked: Question, memory: MemoryFit, service: Service, workload: Workload, lanes: int
-) -> Batching:
-    resolved, drafted = memory.deployment, asked.base.speculative_tokens
+def _batching(deployment: Deployment, memory: MemoryFit, service: Service, workload: Workload) -> Batching:
+    resolved, drafted = memory.deployment, deployment.speculative_tokens
     seqs = max(1, (resolved.max_num_seqs or MOST_SEQS) // resolved.pp)
     tokens = resolved.max_num_batched_tokens or BATCHED_TOKENS
     if service.decode.engine != "sglang":
