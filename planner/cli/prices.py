@@ -105,8 +105,9 @@ def own(settings: Settings, /, gpu: str, as_json: bool, as_csv: bool, out: str |
     \b
     Examples:
       planner prices own mi355x
-      planner prices own mi355x,b300 --capex mi355x=31000,b300=45000 --cost-of-capital 0.08
-      planner prices own b200 --life-years 5 --resale 0.1 --colocation 90 --electricity 0.08 --pue 1.3
+      planner prices own mi355x,b300 --capex mi355x=31000,b300=45000
+      planner prices own b200 --life-years 5 --resale 0.1 --cost-of-capital 0.08
+      planner prices own b200 --colocation 90 --electricity 0.08 --pue 1.3
       planner prices own h100 --currency eur --usd-rate 0.92
     """
     from planner.api import own as cost_of_owning
