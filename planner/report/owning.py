@@ -69,7 +69,7 @@ class OwningAnswer:
         if self.price is None:
             return self.reason
         usd = self.price.usd_per_gpu_hour
-        return f"An owned {self.gpu.name} costs {usd:,.2f} USD an hour, used or not: {self.price.provenance}."
+        return f"An owned {self.gpu.name} costs {usd:,.2f} USD an hour: {self.price.provenance}."
 
     def flip(self, kind: str) -> float | None:
         """Return the utilisation above which owning is cheaper than this kind of rent, where it counts."""
