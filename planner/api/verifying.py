@@ -22,7 +22,18 @@ from planner.report.verification import (
     price_dates,
 )
 
-FUNCTIONS = ("fit", "predict", "simulate", "validate", "compare", "frontier", "plan", "breakeven", "sweep")
+FUNCTIONS = (
+    "fit",
+    "own",
+    "predict",
+    "simulate",
+    "validate",
+    "compare",
+    "frontier",
+    "plan",
+    "breakeven",
+    "sweep",
+)
 """What a report may ask; no other name of a file is ever called."""
 
 WRITING = frozenset({"out", "restart", "processes"})

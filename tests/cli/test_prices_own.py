@@ -95,3 +95,11 @@ def test_terms_and_kinds_that_do_not_go_together(planner, words, said):
     ran = planner(*FIT, *words)
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_a_report_can_be_made_again(planner, tmp_path):
+    saved = tmp_path / "own.json"
+    planner("prices", "own", "mi355x", "--capex", "25000", "--life-years", "5", "--out", str(saved))
+    ran = planner("verify", str(saved))
+    assert ran.code == 0
+    assert "are the same" in ran.out
