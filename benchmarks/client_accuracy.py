@@ -3,7 +3,7 @@
     python benchmarks/client_accuracy.py [--concurrency 1,8,32,64,128,256] [--ttft-ms 500] [--itl-ms 50]
 
 The server runs in a process of its own on the same machine. Each figure stands beside that of the server:
-`asked` is the delay it was told, `sent` what it recorded itself when it sent, which contains its own lateness.
+`asked` is the delay it was told, `sent` what it recorded when it sent, which contains its own lateness.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def lines(point: PointSummary, asked: argparse.Namespace, sent: dict[str, float]
     ttft, tpot = asked.ttft_ms / 1e3, asked.itl_ms / 1e3
     e2e = ttft + (asked.osl - 1) * tpot
     users = point.concurrency or 0
-    assert point.ttft_s and point.tpot_s and point.e2e_s
+    assert point.ttft_s
+    assert point.tpot_s
+    assert point.e2e_s
     rows = [
         ("TTFT ms", 1e3 * ttft, 1e3 * sent["ttft"], 1e3 * point.ttft_s.p50),
         ("TPOT ms", 1e3 * tpot, 1e3 * sent["tpot"], 1e3 * point.tpot_s.p50),

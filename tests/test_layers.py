@@ -34,7 +34,7 @@ ALLOWED = {
     "performance": {"numpy", "pandas"},
     "economics": {"numpy", "pydantic"},
     "planning": {"numpy", "pydantic", "scipy"},
-    "measurement": {"pandas", "numpy", "scipy"},
+    "measurement": {"pandas", "numpy", "scipy", "pydantic"},
     "report": {"pandas", "plotly", "rich"},
     "cli": {"click", "rich"},
 }
