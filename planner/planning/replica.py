@@ -1,0 +1,299 @@
+"""What one replica carries within an SLO: the rate that a request-level simulation verifies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.catalogue import Gpu
+from planner.planning.question import Question
+from planner.planning.search import Candidate, FailedLimit, Point, SearchResult, SearchSpace, search
+from planner.planning.service_simulation import Ready, SimulatedLoad, ready_to_simulate
+from planner.scenario import Workload
+from planner.scenario.slo import LatencySlo
+
+if TYPE_CHECKING:
+    from planner.performance.simulation import SimulationResult
+
+RATIO, STEPS = 0.95, 32
+"""Rates tried: the most that a replica can serve times powers of the ratio, 5 % apart and down to a fifth;
+where that is too much, as many below it."""
+AT_LEAST, EACH = 1000, 4
+"""Requests of one simulation: so many, and so many for each that is there at once when most are served."""
+AT_MOST = 50_000
+
+Progress = Callable[[int, int], None]
+
+Key = tuple[float, ...]
+Judge = Callable[[Candidate, float, float], Key]
+"""How dear a deployment is that carries a rate [requests/s], with requests that take so long [s]."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carried:
+    """What one replica of a deployment carries within the SLO.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The deployment.
+    steady : Point
+        Where its medians keep the SLO with the most requests; intervals are from here.
+    capacity_per_s : float
+        The most it can serve, whatever the latency [requests/s].
+    rate_per_s : float
+        The highest rate tried at which the share of the requests kept the SLO [requests/s].
+    result : SimulationResult
+        The simulation at that rate.
+    ready : Ready
+        For further loads.
+    """
+
+    candidate: Candidate
+    steady: Point
+    capacity_per_s: float
+    rate_per_s: float
+    result: SimulationResult
+    ready: Ready
+
+    @property
+    def rate_per_gpu(self) -> float:
+        """Return the rate of one GPU [requests/s]."""
+        return self.rate_per_s / self.candidate.gpus
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the 80 % interval of the rate [requests/s], as wide as that of the throughput."""
+        output = self.steady.output_tps_total
+        return self.rate_per_s * output.low / output.value, self.rate_per_s * output.high / output.value
+
+    @property
+    def e2e_s(self) -> float:
+        """Return the mean time of a whole request at that rate [s]."""
+        assert self.result.e2e_s is not None
+        return self.result.e2e_s.mean
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """The deployment that comes closest to an SLO that none keeps.
+
+    Parameters
+    ----------
+    label : str
+        Its sizes; empty where nothing can run at all.
+    gpus : int
+        Its GPUs.
+    failed : tuple of FailedLimit
+        Limits that it fails, the worst first.
+    how : str
+        What the values are: medians of one request at a time, or percentiles of a simulation.
+    reasons : tuple of str
+        Why deployments were refused, where nothing can run.
+    """
+
+    label: str
+    gpus: int
+    failed: tuple[FailedLimit, ...]
+    how: str
+    reasons: tuple[str, ...] = ()
+
+
+def carried(
+    asked: Question,
+    card: Gpu,
+    slo: LatencySlo,
+    load: SimulatedLoad,
+    *,
+    workload: Workload,
+    judge: Judge | None = None,
+    space: SearchSpace | None = None,
+    progress: Progress | None = None,
+) -> list[Carried] | Missed:
+    """Return what each deployment of a model on one accelerator type carries within an SLO.
+
+    Parameters
+    ----------
+    asked : Question
+        The model, with lengths and without a load.
+    card : Gpu
+        The accelerator.
+    slo : LatencySlo
+        Limits, and the share of requests that must keep them.
+    load : SimulatedLoad
+        How requests arrive, and their lengths.
+    workload : Workload
+        Mean lengths, and the longest.
+    judge : callable, optional
+        Which of them is wanted, the least by this key: deployments that cannot be it, because they would be
+        dearer even with the rate at which their medians keep the SLO, are not simulated.
+    space : SearchSpace, optional
+        Deployments to try: single copies whose GPUs all do both prefill and decode.
+    progress : callable, optional
+        Called with the deployments that were simulated, and all of them.
+
+    Returns
+    -------
+    list of Carried, or Missed
+        Those that keep the SLO, the best by the key first.
+    """
+    one_copy = {"copies": False, "disaggregated": False}
+    found = search(asked, card, space=(space or SearchSpace()).model_copy(update=one_copy))
+    steady = _steady_points(found, slo)
+    if not steady:
+        return _missed(found, slo)
+    if judge is not None:
+        steady.sort(key=lambda one: _hoped(judge, one.point))
+    kept: list[Carried] = []
+    failed: list[tuple[Candidate, SimulationResult]] = []
+    for done, each in enumerate(steady):
+        if progress is not None:
+            progress(done, len(steady))
+        if (
+            judge is not None
+            and kept
+            and _hoped(judge, each.point) >= min(_reached(judge, one) for one in kept)
+        ):
+            break
+        verified = _verified(asked, card, each, slo, load, workload)
+        if isinstance(verified, Carried):
+            kept.append(verified)
+        else:
+            failed.append((each.point.candidate, verified))
+    if kept:
+        return kept if judge is None else sorted(kept, key=lambda one: _reached(judge, one))
+    candidate, result = max(failed, key=lambda one: one[1].slo_share or 0.0)
+    how = f"{100 * slo.share:g} % of simulated requests at {result.flow.offered_per_s:.3g}/s"
+    return Missed(candidate.label, candidate.gpus, _failed(result, slo), how)
+
+
+def _hoped(judge: Judge, point: Point) -> Key:
+    return judge(point.candidate, point.request_rate_per_s, point.e2e_s)
+
+
+def _reached(judge: Judge, one: Carried) -> Key:
+    return judge(one.candidate, one.rate_per_s, one.e2e_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steady:
+    """A candidate before it is simulated: where its medians keep the SLO, and the most that it serves."""
+
+    point: Point
+    capacity_per_s: float
+    at_capacity: float
+
+
+def _steady_points(found: SearchResult, slo: LatencySlo) -> list[_Steady]:
+    """Return each candidate whose medians keep the SLO, at the load where it serves most requests so."""
+    if not len(found.found.option):
+        return []
+    meeting = found.meeting(slo)
+    points = []
+    for option in np.unique(meeting.option):
+        places = np.flatnonzero(meeting.option == option)
+        best = int(places[np.argmax(meeting.output_tps[places])])
+        of_option = np.flatnonzero(found.found.option == option)
+        full = of_option[np.argmax(found.found.output_tps[of_option])]
+        capacity = float(found.found.output_tps[full]) / found.osl
+        points.append(_Steady(found.point(meeting, best), capacity, float(found.found.concurrency[full])))
+    return points
+
+
+def _verified(
+    asked: Question,
+    card: Gpu,
+    steady: _Steady,
+    slo: LatencySlo,
+    load: SimulatedLoad,
+    workload: Workload,
+) -> Carried | SimulationResult:
+    """Return the highest rate of the grid at which the share keeps the SLO, or the simulation at the lowest.
+
+    The grid hangs on the capacity alone, so that a stricter SLO, which fewer requests keep at every rate,
+    never ends above a looser one.
+    """
+    candidate, capacity = steady.point.candidate, steady.capacity_per_s
+    ready = ready_to_simulate(asked, card, candidate.deployment, candidate.memory, workload)
+    requests = int(min(max(AT_LEAST, EACH * steady.at_capacity), AT_MOST))
+    results: dict[int, SimulationResult] = {}
+
+    def keeps(step: int) -> bool:
+        results[step] = served(ready, load, workload, capacity * RATIO**step, requests, slo)
+        return bool(results[step].meets_slo)
+
+    high = 0
+    for lowest in (STEPS, 2 * STEPS):
+        low, high = high, lowest
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if keeps(middle) else (middle + 1, high)
+        if high < lowest:
+            break
+    if high == 2 * STEPS and not keeps(high):
+        return results[high]
+    rate = capacity * RATIO**high
+    return Carried(candidate, steady.point, capacity, rate, results[high], ready)
+
+
+def served(
+    ready: Ready,
+    load: SimulatedLoad,
+    workload: Workload,
+    rate_per_s: float,
+    requests: int,
+    slo: LatencySlo,
+    progress: Progress | None = None,
+) -> SimulationResult:
+    """Simulate one replica at a rate.
+
+    Parameters
+    ----------
+    ready : Ready
+        The replica.
+    load : SimulatedLoad
+        Arrivals, lengths and seed.
+    workload : Workload
+        Mean lengths.
+    rate_per_s : float
+        Requests that one replica gets [requests/s].
+    requests : int
+        How many are simulated.
+    slo : LatencySlo
+        What they must keep.
+    progress : callable, optional
+        Called with the requests that have finished, and all of them.
+
+    Returns
+    -------
+    SimulationResult
+    """
+    at_rate = workload.model_copy(update={"request_rate": rate_per_s, "concurrency": None})
+    return ready.simulate(replace(load, requests=requests, slo=slo), at_rate, progress)
+
+
+def _failed(result: SimulationResult, slo: LatencySlo) -> tuple[FailedLimit, ...]:
+    """Return the limits that the asked share of the requests does not keep, the worst first."""
+    requests = result.requests
+    measured = requests.measured
+    times = {"ttft_s": requests.ttft_s, "e2e_s": requests.e2e_s, "tpot_s": requests.tpot_s}
+    failed = []
+    for name, limit in slo.limits.items():
+        values = times[name][measured]
+        value = float(np.nanpercentile(values, 100 * slo.share))
+        if value > limit:
+            failed.append(FailedLimit(name, limit, value))
+    return tuple(sorted(failed, key=lambda one: -one.over))
+
+
+def _missed(found: SearchResult, slo: LatencySlo) -> Missed:
+    near = found.closest(slo)
+    if near is None:
+        reasons = tuple(f"{one.reason} ({one.count}): {one.example}" for one in found.refused)
+        return Missed("", 0, (), "", reasons)
+    point, failed = near
+    how = f"medians with {point.concurrency:.3g} at once"
+    return Missed(point.candidate.label, point.candidate.gpus, failed, how)
