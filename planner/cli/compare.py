@@ -87,9 +87,9 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
     report = compare(catalogue=settings.catalogue(), **asked)
 
     def draw(console: Console) -> None:
-        from planner.cli.draw_compare import draw_compare
+        from planner.cli.draw_compare import draw_report
 
-        draw_compare(console, report)
+        draw_report(console, report)
 
     answer(report, draw, as_json=as_json, as_csv=as_csv, out=out)
     if report.answered:

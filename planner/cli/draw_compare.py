@@ -1,4 +1,4 @@
-"""A comparison on a terminal: the order first, then figures, money, pairs and kinds of prices."""
+"""A comparison or a break-even on a terminal: the answer first, then its tables, then what to know of it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from rich.console import Console
 from rich.text import Text
 
 from planner.cli.draw import draw_lines, draw_table
-from planner.report.compare import CompareReport
+from planner.report.base import Report
 
 
-def draw_compare(console: Console, report: CompareReport) -> None:
-    """Print a comparison.
+def draw_report(console: Console, report: Report) -> None:
+    """Print a report: its sentence, tables and notes.
 
     Parameters
     ----------
     console : Console
         Where to.
-    report : CompareReport
+    report : Report
         What.
     """
     console.print(Text(report.sentence, style="bold"))

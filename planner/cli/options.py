@@ -166,20 +166,23 @@ gpu_option = click.option(
     "--gpu", required=True, metavar="GPU[,GPU...]", help="Accelerator by id or alias; several with commas."
 )
 
-sizes_options = stacked(
-    click.option(
-        "--gpus",
-        type=size(),
-        metavar="N",
-        help="GPUs of the deployment; without --tp and --pp the first layout of them that fits is judged.  "
-        "[default: the fewest that fit]",
-    ),
+gpus_option = click.option(
+    "--gpus",
+    type=size(),
+    metavar="N",
+    help="GPUs of the deployment; without --tp and --pp the first layout of them that fits is judged.  "
+    "[default: the fewest that fit]",
+)
+
+layout_options = stacked(
     click.option("--tp", type=size(), metavar="N", help="Tensor-parallel size."),
     click.option("--pp", type=size(), metavar="N", help="Pipeline stages."),
     click.option("--ep", type=size(), metavar="N", help="Expert-parallel size."),
     click.option("--dp", type=size(), metavar="N", help="Data-parallel copies of attention (DP attention)."),
     click.option("--dcp", type=size(), metavar="N", help="Decode-context parallel size."),
 )
+
+sizes_options = stacked(gpus_option, layout_options)
 
 engine_options = stacked(
     click.option(

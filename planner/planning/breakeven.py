@@ -124,7 +124,7 @@ def price_flip(names: tuple[str, str], cost_ratio: Estimate, price_ratio: float)
         At ``price_ratio / cost_ratio``.
     """
     at = cost_ratio.inverse().scaled(price_ratio)
-    how = "closed form: price ratio over cost ratio, which is the ratio of tokens for each unit of price"
+    how = "closed form: price ratio over cost ratio"
     flip = Flip(at.value, at.low, at.high, names[0], names[1], how)
     return BreakEven((flip,), (0.0, math.inf), (0.0, math.inf))
 

@@ -116,6 +116,7 @@ SPELT: dict[str, tuple[str, Callable[[Any], str] | None]] = {
     "slo_tpot_s": ("--slo-tpot", _seconds),
     "slo_e2e_s": ("--slo-e2e", _seconds),
     "disaggregated": ("--disaggregated", _pair),
+    "between": ("--between", _pair),
 }
 """Arguments whose option has another name or is written with a unit; the others are spelt alike."""
 
