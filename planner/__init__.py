@@ -8,20 +8,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.api import compare, fit, import_results, load_catalogue, own, predict, simulate, validate, verify
+    from planner.api import (
+        compare,
+        fit,
+        frontier,
+        import_results,
+        load_catalogue,
+        own,
+        predict,
+        simulate,
+        sweep,
+        validate,
+        verify,
+    )
     from planner.errors import PlannerError
+    from planner.report.breakeven import BreakEvenReport
     from planner.report.compare import CompareAnswer, CompareReport
     from planner.report.fit import FitAnswer, FitReport
+    from planner.report.frontier import FrontierAnswer, FrontierReport
     from planner.report.imported import ImportReport
     from planner.report.owning import OwningAnswer, OwningReport
     from planner.report.prediction import PredictAnswer, PredictReport
     from planner.report.simulation import SimulateReport
+    from planner.report.sweep import SweepReport
+    from planner.report.verification import VerifyReport
 
 _HOMES = {
+    "BreakEvenReport": "planner.report.breakeven",
     "CompareAnswer": "planner.report.compare",
     "CompareReport": "planner.report.compare",
     "FitAnswer": "planner.report.fit",
     "FitReport": "planner.report.fit",
+    "FrontierAnswer": "planner.report.frontier",
+    "FrontierReport": "planner.report.frontier",
     "ImportReport": "planner.report.imported",
     "OwningAnswer": "planner.report.owning",
     "OwningReport": "planner.report.owning",
@@ -29,22 +48,30 @@ _HOMES = {
     "PredictAnswer": "planner.report.prediction",
     "PredictReport": "planner.report.prediction",
     "SimulateReport": "planner.report.simulation",
+    "SweepReport": "planner.report.sweep",
+    "VerifyReport": "planner.report.verification",
+    "breakeven": "planner.api",
     "compare": "planner.api",
     "fit": "planner.api",
+    "frontier": "planner.api",
     "import_results": "planner.api",
     "load_catalogue": "planner.api",
     "own": "planner.api",
     "predict": "planner.api",
     "simulate": "planner.api",
+    "sweep": "planner.api",
     "validate": "planner.api",
     "verify": "planner.api",
 }
 
 __all__ = [
+    "BreakEvenReport",
     "CompareAnswer",
     "CompareReport",
     "FitAnswer",
     "FitReport",
+    "FrontierAnswer",
+    "FrontierReport",
     "ImportReport",
     "OwningAnswer",
     "OwningReport",
@@ -52,13 +79,18 @@ __all__ = [
     "PredictAnswer",
     "PredictReport",
     "SimulateReport",
+    "SweepReport",
+    "VerifyReport",
+    "breakeven",
     "compare",
     "fit",
+    "frontier",
     "import_results",
     "load_catalogue",
     "own",
     "predict",
     "simulate",
+    "sweep",
     "validate",
     "verify",
 ]

@@ -1,23 +1,29 @@
 """The library's front door: one function for each question, each in a file of its own."""
 
+from planner.api.breaking_even import breakeven
 from planner.api.comparing import compare
 from planner.api.fitting import fit
 from planner.api.importing import import_results
 from planner.api.owning import own
 from planner.api.predicting import predict
+from planner.api.searching import frontier
 from planner.api.simulating import simulate
+from planner.api.sweeping import sweep
 from planner.api.validating import validate
 from planner.api.verifying import verify
 from planner.catalogue import load_catalogue
 
 __all__ = [
+    "breakeven",
     "compare",
     "fit",
+    "frontier",
     "import_results",
     "load_catalogue",
     "own",
     "predict",
     "simulate",
+    "sweep",
     "validate",
     "verify",
 ]

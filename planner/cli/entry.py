@@ -32,6 +32,8 @@ COMMANDS = (
     "predict",
     "simulate",
     "compare",
+    "breakeven",
+    "frontier",
     "models",
     "gpus",
     "prices",

@@ -184,6 +184,14 @@ layout_options = stacked(
 
 sizes_options = stacked(gpus_option, layout_options)
 
+engine_option = click.option(
+    "--engine",
+    metavar="ENGINE[==VERSION]",
+    default="vllm",
+    show_default=True,
+    help="vllm, sglang, tensorrt-llm or llama.cpp; with a version: vllm==0.20.2.",
+)
+
 engine_options = stacked(
     click.option(
         "--weight-dtype", metavar="DTYPE", help="Quantisation of the weights.  [default: as the checkpoint]"
@@ -195,16 +203,10 @@ engine_options = stacked(
         show_default=True,
         help="Dtype of the KV cache: bf16, fp8, ...",
     ),
-    click.option(
-        "--engine",
-        metavar="ENGINE[==VERSION]",
-        default="vllm",
-        show_default=True,
-        help="vllm, sglang, tensorrt-llm or llama.cpp; with a version: vllm==0.20.2.",
-    ),
+    engine_option,
 )
 
-load_options = stacked(
+lengths_options = stacked(
     click.option("--isl", type=tokens(), metavar="TOKENS", help="Input tokens of a request."),
     click.option("--osl", type=tokens(), metavar="TOKENS", help="Output tokens of a request."),
     click.option(
@@ -213,7 +215,15 @@ load_options = stacked(
         metavar="TOKENS",
         help="Longest request, input and output (128k = 128,000).  [default: ISL + OSL, else the maximum]",
     ),
+)
+
+load_options = stacked(
+    lengths_options,
     click.option("--concurrency", type=requests(), metavar="N", help="Requests that must run at once."),
+)
+
+most_seqs_option = click.option(
+    "--max-num-seqs", type=requests(), metavar="N", help="Requests the engine runs at once, at most."
 )
 
 engine_limits_options = stacked(
@@ -226,9 +236,7 @@ engine_limits_options = stacked(
         metavar="TOKENS",
         help="Tokens of one engine step, at most.",
     ),
-    click.option(
-        "--max-num-seqs", type=requests(), metavar="N", help="Requests the engine runs at once, at most."
-    ),
+    most_seqs_option,
     click.option(
         "--speculative-tokens",
         type=Count(0, 64, "tokens"),

@@ -55,12 +55,13 @@ def test_every_option_is_explained(words, command):
             assert parameter.help, parameter.name
 
 
-def test_options_of_the_same_name_mean_the_same_everywhere():
+def test_options_of_the_same_name_and_form_mean_the_same_everywhere():
     said = {}
     for words, command in ALL:
         for parameter in command.params:
             if isinstance(parameter, click.Option) and parameter.name != "out":
-                assert said.setdefault(parameter.opts[0], parameter.help) == parameter.help, words
+                form = (parameter.opts[0], parameter.metavar, parameter.is_flag)
+                assert said.setdefault(form, parameter.help) == parameter.help, words
 
 
 def loaded(*words):

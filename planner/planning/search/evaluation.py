@@ -90,6 +90,7 @@ class Evaluator:
         self._profiles = _narrow(stack([unit.profile for unit in units], np.arange(len(units))))
         columns = np.array([(o.unit, o.copies, o.filling, o.filling_copies, o.gpus) for o in options])
         self.unit, self.copies, self.filling, _, self.gpus = columns.T
+        self.layout = self.unit * (len(units) + 1) + self.filling + 1
         sizes = np.array([unit.deployment.gpus for unit in units])
         self.prefill_gpus = np.where(self.filling < 0, 0, sizes[self.filling] * columns[:, 3])
         self._transfer_s = np.array(

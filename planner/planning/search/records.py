@@ -107,8 +107,8 @@ class Point:
         Time of a whole request [s].
     prefill_share : float
         Share of the GPUs' time that goes to prefill; of the GPUs where prefill has its own.
-    usd_per_million_output_tokens : float or None
-        All GPUs' cost over the output at this load; None without a price.
+    usd_per_million_output_tokens : Estimate or None
+        All GPUs' cost over the output, in hours at this load; None without a price [USD].
     source, provenance : str
         ``simulated``, and where the parameters come from.
     """
@@ -124,9 +124,16 @@ class Point:
     tpot_ms: Estimate
     e2e_s: float
     prefill_share: float
-    usd_per_million_output_tokens: float | None
+    usd_per_million_output_tokens: Estimate | None
     source: str
     provenance: str
+
+    def merit(self, by: str) -> float:
+        """Return how good it is by an aim: more is better; without a price cost is that of a GPU-hour."""
+        if by == "interactivity":
+            return self.tps_per_user.value
+        cost = self.usd_per_million_output_tokens
+        return 1 / cost.value if by == "cost" and cost is not None else self.output_tps_per_gpu.value
 
 
 @dataclass(frozen=True, slots=True)

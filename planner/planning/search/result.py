@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.catalogue import Gpu
+from planner.economics.tokens import usd_per_million_tokens
 from planner.errors import InvalidInput, unknown_name
 from planner.memory import fit_memory
 from planner.performance.intervals import Estimate
@@ -30,6 +31,8 @@ from planner.scenario import Workload
 from planner.scenario.slo import LatencySlo
 
 AIMS = ("throughput", "cost", "interactivity")
+LEVEL = 0.01
+"""Of copies of one layout that differ by less than this the one with the fewest GPUs is named."""
 WHOLE = 12
 """Halvings after which the load at which an SLO is just kept is a whole number."""
 
@@ -95,12 +98,21 @@ class SearchResult:
 
     # -- choosing --------------------------------------------------------------------------------------------
 
-    def frontier(self) -> tuple[Point, ...]:
+    def frontier(self, slo: LatencySlo | None = None) -> tuple[Point, ...]:
         """Return the points that nothing beats in output per GPU and in interactivity, the fastest first.
 
         All GPUs of one type have one price, so that it is the frontier of cost and interactivity as well.
+
+        Parameters
+        ----------
+        slo : LatencySlo, optional
+            Limits that all of them keep.
+
+        Returns
+        -------
+        tuple of Point
         """
-        found = self._simple_first(self.found)
+        found = self._simple_first(self.meeting(slo))
         if not len(found.option):
             return ()
         chosen = undominated(1 / found.tpot_s, self._per_gpu(found))
@@ -140,15 +152,42 @@ class SearchResult:
         Point or None
             None where nothing keeps it.
         """
+        return next(iter(self.ranked(slo, by, 1)), None)
+
+    def ranked(self, slo: LatencySlo | None = None, by: str = "throughput", most: int = 5) -> list[Point]:
+        """Return the best point of each layout, the best layout first; copies of one count as the same.
+
+        Parameters
+        ----------
+        slo, by
+            As for `best`.
+        most : int
+            Layouts at most.
+
+        Returns
+        -------
+        list of Point
+        """
         if by not in AIMS:
             raise unknown_name("aim", by, AIMS)
         if by == "cost" and self.usd_per_gpu_hour is None:
             raise InvalidInput(f"by cost: {self.gpu.id} has no price; give one, or a price kind")
         found = self._simple_first(self.meeting(slo))
-        if not len(found.option):
-            return None
+        if self.evaluator is None or not len(found.option):
+            return []
         value = 1 / found.tpot_s if by == "interactivity" else self._per_gpu(found)
-        return self.point(found, int(np.argmax(value)))
+        gpus = self.evaluator.gpus[found.option]
+        layout = self.evaluator.layout[found.option]
+        chosen: list[Point] = []
+        left = np.ones(len(value), dtype=bool)
+        while len(chosen) < most and left.any():
+            first = int(np.argmax(np.where(left, value, -np.inf)))
+            same = np.flatnonzero(layout == layout[first])
+            level = same[value[same] >= (1 - LEVEL) * value[first]]
+            fewest = level[gpus[level] == gpus[level].min()]
+            chosen.append(self.point(found, int(fewest[np.argmax(value[fewest])])))
+            left[same] = False
+        return chosen
 
     def closest(self, slo: LatencySlo) -> tuple[Point, tuple[FailedLimit, ...]] | None:
         """Return the point that fails an SLO by least, and the limits that it fails, the worst first.
@@ -162,8 +201,10 @@ class SearchResult:
         if not len(found.option):
             return None
         times = latencies(found, self.osl)
-        worst = np.max([times[name] / limit for name, limit in slo.limits.items()], axis=0)
-        place = int(np.argmin(worst))
+        over = np.maximum([times[name] / limit for name, limit in slo.limits.items()], 1.0)
+        worst = over.max(axis=0)
+        near = np.flatnonzero(worst <= (1 + LEVEL) * worst.min())
+        place = int(near[np.argmin(over.sum(axis=0)[near])])
         failed = [
             FailedLimit(name, limit, float(times[name][place]))
             for name, limit in slo.limits.items()
@@ -234,7 +275,7 @@ class SearchResult:
             tpot_ms=tpot,
             e2e_s=ttft_s + (osl - 1) * tpot_s,
             prefill_share=float(found.prefill_share[place]),
-            usd_per_million_output_tokens=None if price is None else price * gpus / 3600 / total.value * 1e6,
+            usd_per_million_output_tokens=None if price is None else _cost(total, gpus, price),
             source=SIMULATED,
             provenance=provenance,
         )
@@ -266,6 +307,15 @@ class SearchResult:
                 label=label_of(deployment, chosen.copies, prefill, chosen.filling_copies, self.asked.base),
             )
         return self._made[option]
+
+
+def _cost(total: Estimate, gpus: int, usd_per_gpu_hour: float) -> Estimate:
+    """Return what a million output tokens cost while GPUs run at a rate, with its interval [USD]."""
+    value, high, low = (
+        usd_per_million_tokens(output_tokens_per_s=rate, gpus=gpus, usd_per_gpu_hour=usd_per_gpu_hour)
+        for rate in (total.value, total.low, total.high)
+    )
+    return Estimate(value, low, high, total.provenance)
 
 
 def latencies(found: Found, osl: float) -> dict[str, Array]:

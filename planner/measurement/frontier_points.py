@@ -1,0 +1,76 @@
+"""Measured runs beside a frontier: those of the same model, accelerator and lengths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.catalogue import Catalogue, Gpu, Model
+from planner.measurement.serving_lookup import measured_points
+from planner.measurement.serving_points import ServingPoint
+from planner.planning.search.pareto import undominated
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredMarker:
+    """A measured run that states both quantities of a frontier.
+
+    Parameters
+    ----------
+    point : ServingPoint
+        The run.
+    output_tps_per_gpu, tps_per_user : float
+        Generated tokens of each GPU, and of each request [tok/s].
+    best : bool
+        Whether no other measured run beats it in both.
+    """
+
+    point: ServingPoint
+    output_tps_per_gpu: float
+    tps_per_user: float
+    best: bool = False
+
+
+def measured_markers(
+    *, model: Model, gpu: Gpu, catalogue: Catalogue, isl: float, osl: float
+) -> tuple[MeasuredMarker, ...]:
+    """Return the measured runs of a model on an accelerator with requests of about these lengths.
+
+    Parameters
+    ----------
+    model, gpu, catalogue
+        As for `planner.measurement.serving_lookup.measured_points`.
+    isl, osl : float
+        Lengths [tokens].
+
+    Returns
+    -------
+    tuple of MeasuredMarker
+        With every engine and number of GPUs, the most interactive first. Runs that state no rate of a request
+        are not among them.
+    """
+    if model.id not in catalogue.model_ids():
+        return ()
+    found = [
+        marker
+        for point in measured_points(model=model.id, gpu=gpu.id, catalogue=catalogue, isl=isl, osl=osl).at
+        if (marker := _marker(point)) is not None
+    ]
+    if not found:
+        return ()
+    import numpy as np
+
+    users = np.array([one.tps_per_user for one in found])
+    best = set(undominated(users, np.array([one.output_tps_per_gpu for one in found])).tolist())
+    marked = [
+        MeasuredMarker(one.point, one.output_tps_per_gpu, one.tps_per_user, place in best)
+        for place, one in enumerate(found)
+    ]
+    return tuple(sorted(marked, key=lambda one: -one.tps_per_user))
+
+
+def _marker(point: ServingPoint) -> MeasuredMarker | None:
+    tpot = point.tpot_ms_median or point.tpot_ms_mean
+    user = point.tps_per_user or (1e3 / tpot if tpot else None)
+    if not user or not point.output_tps_total or not point.n_gpus:
+        return None
+    return MeasuredMarker(point, point.output_tps_total / point.n_gpus, user)
