@@ -58,7 +58,8 @@ class Range(click.ParamType[tuple[float, float]]):
     type=click.Choice(OVER),
     default="price",
     show_default=True,
-    help="What varies; volume is output tokens a month.",
+    metavar="WHAT",
+    help=f"What varies: {', '.join(OVER)}; volume is output tokens a month.",
 )
 @click.option(
     "--between",
@@ -105,8 +106,8 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
         --over utilisation
       planner breakeven --model kimi-k3 --gpu b300 --price-kind own,api --api-price 3,15,0.3 \\
         --isl 8k --osl 1k --over volume
-      planner breakeven --model deepseek-r1 --gpu b300 --weight-dtype fp8,nvfp4 --isl 1k --osl 1k \\
-        --concurrency 64 --over isl
+      planner breakeven --model deepseek-r1 --gpu b300 --weight-dtype fp8,nvfp4 --isl 1k \\
+        --osl 1k --concurrency 64 --over isl
 
     Exit codes: 0 an answer (that it never flips is one), 2 wrong usage, 3 an option does not fit.
     """

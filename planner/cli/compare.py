@@ -41,7 +41,7 @@ OVERLOADED, DOES_NOT_FIT, MISSES_SLO = 2, 3, 4
     default="mi355x,b200,b300",
     show_default=True,
     metavar="GPU[,GPU...]",
-    help="Accelerators by id or alias.",
+    help="Accelerator by id or alias; several with commas.",
 )
 @sizes_options
 @engine_options
@@ -75,9 +75,10 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
     \b
     Examples:
       planner compare --model kimi-k3 --isl 1024 --osl 400 --price mi355x=2.50,b200=4.25,b300=6.00
-      planner compare --model deepseek-r1 --gpu mi355x,h200,b200 --isl 8k --osl 1k --concurrency 64 \\
-        --price-kind TCO-hyperscaler
-      planner compare --model gpt-oss-120b --isl 1k --osl 1k --slo-ttft 1s --slo-tpot 20ms --out answer.html
+      planner compare --model deepseek-r1 --gpu mi355x,h200,b200 --isl 8k --osl 1k \\
+        --concurrency 64 --price-kind TCO-hyperscaler
+      planner compare --model gpt-oss-120b --isl 1k --osl 1k --slo-ttft 1s --slo-tpot 20ms \\
+        --out answer.html
 
     Exit codes: 0 figures for at least one, 2 wrong usage or a load that none carries, 3 it fits on none,
     4 none meets the SLO.

@@ -133,7 +133,7 @@ def decide(
     if over in (UTILISATION, VOLUME) and not (first.priced and second.priced):
         missing = " and ".join(side.name for side in (first, second) if not side.priced)
         raise InvalidInput(
-            f"{over}: {missing} has no price; give one with --price, --price-kind or --api-price"
+            f"{over}: no price of {missing}; give one with --price, --price-kind or --api-price"
         )
     ratio = cost_ratio(first, second, load)
     if over == PRICE:
