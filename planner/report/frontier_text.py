@@ -23,6 +23,7 @@ NO_LIMITS = (
     "no limits were given, so the most output is that of loads under which each request is slow; --slo-tpot "
     "and --slo-ttft set limits"
 )
+NOT_APART = "not tried: nobody measured this model on this GPU with prefill on GPUs of its own; --disaggregated tries it"
 MEDIANS = (
     "limits are held against medians of the steady state; `planner simulate` says what share of requests "
     "keeps them"
@@ -137,6 +138,8 @@ def facts(answer: FrontierAnswer) -> list[tuple[str, str]]:
     result, left = answer.result, answer.result.left_out
     said = [("tried", f"{result.candidates:,} deployments that can run, {len(result.found.option):,} points")]
     said += [(one.reason, f"{one.count:,}, such as {one.example}") for one in result.refused]
+    if answer.fits and not result.apart:
+        said.append(("prefill apart", NOT_APART))
     counts = (
         (left.overloaded, "overloaded points, where prefill has no time left"),
         (left.unlikely, "points of separate prefill that beat the same copy alone, which no gain explains"),

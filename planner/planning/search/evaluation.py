@@ -119,11 +119,11 @@ class Evaluator:
         return kv_transfer(catalogue=catalogue, gpu=gpu, profile=unit.profile, isl=self.isl).time_s
 
     def most_at_once(self) -> Array:
-        """Return the requests that each candidate runs at once: what pool and engine allow, in whole ones."""
+        """Return the requests that each candidate runs at once: what pool and engine allow each copy."""
         every = np.arange(len(self.options))
         pool = self._alone(every).most
         engine = np.array([unit.most_at_once for unit in self.units])[self.unit]
-        return np.asarray(np.maximum(np.floor(np.minimum(pool, engine) * self.copies), 1.0))
+        return np.asarray(np.maximum(np.floor(np.minimum(pool, engine)), 1.0) * self.copies)
 
     def quickest_token_s(self, option: np.ndarray) -> Array:
         """Return the time between tokens of a request that a decoding copy of each candidate has to itself.

@@ -70,7 +70,7 @@ def deployments(
         By rising number of GPUs.
     """
     kinds = [
-        {"weight_dtype": weights, "kv_dtype": cache, "speculative_tokens": drafted, "pipeline_layers": None}
+        {"weight_dtype": weights, "kv_dtype": cache, "speculative_tokens": drafted}
         for weights, cache, drafted in product(
             space.weight_dtypes or (base.weight_dtype,),
             space.kv_dtypes or (base.kv_dtype,),
@@ -86,7 +86,9 @@ def deployments(
         for tp, pp, dp in _splits(gpus, space, experts):
             for ep in _expert_sizes(tp, dp, space, experts):
                 for dcp in _context_sizes(architecture, tp, space):
-                    sharded = {"tp": tp, "pp": pp, "dp": dp, "ep": ep, "dcp": dcp}
+                    sharded: dict[str, int | None] = {"tp": tp, "pp": pp, "dp": dp, "ep": ep, "dcp": dcp}
+                    if base.pp != pp:
+                        sharded["pipeline_layers"] = None
                     yield from (base.model_copy(update={**sharded, **kind}) for kind in kinds)
 
 

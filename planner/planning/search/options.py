@@ -15,6 +15,9 @@ from planner.planning.search.units import Unit
 PREFILL_LAYOUTS = 2
 """Layouts of each size that are tried for a pool that only prefills: the quickest for their GPUs."""
 
+MOST_SPLITS = 16
+"""Splits of a number of GPUs into the two pools that are tried, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -57,9 +60,23 @@ def apart(units: Sequence[Unit], counts: Iterable[int], isl: float) -> Iterator[
         for place, unit in enumerate(units):
             for first in filling.get(_formats(unit), ()):
                 each, other = units[first].deployment.gpus, unit.deployment.gpus
-                for copies in range(1, (count - each) // other + 1):
-                    if (count - copies * other) % each == 0:
-                        yield Option(place, copies, first, (count - copies * other) // each, count)
+                for copies in _evenly(_splits(count, each, other)):
+                    yield Option(place, copies, first, (count - copies * other) // each, count)
+
+
+def _splits(count: int, each: int, other: int) -> list[int]:
+    """Return how many copies of a size may decode where those that prefill take all other GPUs."""
+    return [
+        copies for copies in range(1, (count - each) // other + 1) if (count - copies * other) % each == 0
+    ]
+
+
+def _evenly(splits: list[int]) -> list[int]:
+    """Return at most `MOST_SPLITS` of them, both ends among them."""
+    if len(splits) <= MOST_SPLITS:
+        return splits
+    last = len(splits) - 1
+    return [splits[round(place * last / (MOST_SPLITS - 1))] for place in range(MOST_SPLITS)]
 
 
 def _formats(unit: Unit) -> tuple[object, ...]:

@@ -51,6 +51,8 @@ class SearchResult:
         What was tried.
     refused : tuple of Refusal
         Deployments of one copy that cannot be, by reason.
+    apart : bool
+        Whether prefill on GPUs of its own was among what was tried.
     evaluator : Evaluator or None
         Answers for candidates; None where none can run.
     most : array
@@ -65,6 +67,7 @@ class SearchResult:
     gpu: Gpu
     space: SearchSpace
     refused: tuple[Refusal, ...]
+    apart: bool
     evaluator: Evaluator | None
     most: Array
     found: Found
@@ -73,12 +76,12 @@ class SearchResult:
 
     @classmethod
     def empty(
-        cls, asked: Question, gpu: Gpu, space: SearchSpace, refused: tuple[Refusal, ...]
+        cls, asked: Question, gpu: Gpu, space: SearchSpace, refused: tuple[Refusal, ...], apart: bool
     ) -> SearchResult:
         """Return the result where nothing can run."""
         none = np.empty(0)
         nothing = Found(none.astype(int), none, none, none, none, none, none)
-        return cls(asked, gpu, space, refused, None, none, nothing, LeftOut())
+        return cls(asked, gpu, space, refused, apart, None, none, nothing, LeftOut())
 
     @property
     def candidates(self) -> int:

@@ -16,7 +16,7 @@ from planner.planning.load import check_drafts
 from planner.planning.question import Question
 from planner.planning.search.evaluation import Evaluator, Found
 from planner.planning.search.kinds import measured_apart
-from planner.planning.search.layouts import deployments, gpu_counts
+from planner.planning.search.layouts import deployments, drafts, gpu_counts
 from planner.planning.search.options import aggregated, apart
 from planner.planning.search.records import LeftOut, SearchSpace
 from planner.planning.search.result import SearchResult
@@ -61,19 +61,23 @@ def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> S
         )
     tried = _with_sizes(space or SearchSpace(), asked)
     architecture = architecture_of(SameModel(asked.model))
+    check_drafts(max(drafts(architecture, tried, asked.base)), tried.draft, tried.tokens_per_step)
     counts, refused = gpu_counts(card, tried), Refusals()
     bench = Workbench(model=asked.model, gpu=card, workload=workload, space=tried, catalogue=asked.catalogue)
-    units = bench.units(deployments(architecture, counts, tried, asked.base), refused)
+    wanted = list(deployments(architecture, counts, tried, asked.base))
+    if not wanted:
+        raise InvalidInput(_unfilled(tried, counts))
+    units = bench.units(wanted, refused)
     options = list(aggregated(units, counts, tried.copies))
     engine = asked.catalogue.resolve("stacks", engine_name(asked.base.engine)[0])
     calibration = calibration_of(asked.catalogue)
-    wanted = tried.disaggregated
-    if wanted is None:
-        wanted = measured_apart(asked.model, card, engine, calibration)
-    if wanted and can_disaggregate(engine):
+    separate = _tries_apart(tried.disaggregated, measured_apart(asked.model, card, engine, calibration))
+    if separate and not can_disaggregate(engine):
+        refused.add("prefill apart", f"{engine} does not hand a cache from one server to another")
+    elif separate:
         options += apart(units, counts, float(workload.isl))
     if not options:
-        return SearchResult.empty(asked, card, tried, refused.records())
+        return SearchResult.empty(asked, card, tried, refused.records(), separate)
     evaluator = Evaluator(
         units=units,
         options=options,
@@ -89,7 +93,15 @@ def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> S
     found, beyond = _loads(evaluator, most, workload.concurrency, workload.request_rate)
     usable, left_out = _steady(evaluator, found)
     return SearchResult(
-        asked, card, tried, refused.records(), evaluator, most, usable, replace(left_out, beyond_pool=beyond)
+        asked,
+        card,
+        tried,
+        refused.records(),
+        separate,
+        evaluator,
+        most,
+        usable,
+        replace(left_out, beyond_pool=beyond),
     )
 
 
@@ -104,6 +116,20 @@ def _steady(evaluator: Evaluator, found: Found) -> tuple[Found, LeftOut]:
     return kept, LeftOut(overloaded=int(overloaded.sum()), unlikely=int(unlikely.sum()))
 
 
+def _unfilled(space: SearchSpace, counts: tuple[int, ...]) -> str:
+    """Return that sizes do not fill any number of GPUs."""
+    names = ("tp", "pp", "dp")
+    given = [f"{name} {sizes}" for name in names if (sizes := getattr(space, name)) is not None]
+    shown = " and ".join(one.replace("(", "").replace(",)", "").replace(")", "") for one in given)
+    numbers = ", ".join(map(str, counts))
+    return f"{shown}: no whole copies of tp x pp x dp GPUs fill any of {numbers} GPUs; name others with gpus"
+
+
+def _tries_apart(asked: bool | None, measured: bool) -> bool:
+    """Return whether prefill may have its own GPUs: as asked, else where the calibration has seen it so."""
+    return measured if asked is None else asked
+
+
 def _with_sizes(space: SearchSpace, asked: Question) -> SearchSpace:
     """Return the space with the sizes that the question fixes."""
     given = {
@@ -111,9 +137,6 @@ def _with_sizes(space: SearchSpace, asked: Question) -> SearchSpace:
         for name in ("gpus", "tp", "pp", "ep", "dp", "dcp")
         if (size := getattr(asked.sizes, name)) is not None and getattr(space, name) is None
     }
-    drafted = max(space.speculative_tokens or (asked.base.speculative_tokens,))
-    if space.speculative_tokens is not None or asked.base.speculative_tokens:
-        check_drafts(drafted, space.draft, space.tokens_per_step)
     return space.model_copy(update=given)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.errors import PlannerError
+from planner.errors import IllegalDeployment, PlannerError, Unsupported
 from planner.memory.fit import Trial, try_memory
 from planner.memory.setup import Setup, engine_name
 from planner.memory.weights import KnownWeights
@@ -18,7 +18,7 @@ from planner.performance.deployed import main_format, operator_table, pool_bytes
 from planner.performance.fabric import Fabric
 from planner.performance.host import host_time
 from planner.performance.profile import Profile
-from planner.performance.speculation import acceptance_of
+from planner.performance.speculation import acceptance_of, check_draft
 from planner.planning.search.records import Refusal, SearchSpace
 from planner.planning.search.usual import by_format
 from planner.scenario import Deployment, Workload
@@ -97,6 +97,8 @@ class Workbench:
         self, *, model: Model, gpu: Gpu, workload: Workload, space: SearchSpace, catalogue: Catalogue
     ) -> None:
         self.model, self.gpu, self.catalogue, self.space = model, gpu, catalogue, space
+        if space.draft is not None:
+            check_draft(catalogue, space.draft)
         # The pool is asked for one request: how many more fit is part of the answer.
         self.workload = Workload(context=workload.context, isl=workload.isl, osl=workload.osl)
         self._profiles: dict[tuple[object, ...], tuple[Profile, str]] = {}
@@ -145,7 +147,7 @@ class Workbench:
                 continue
             try:
                 unit = self._unit(deployment, refused)
-            except PlannerError as error:
+            except (IllegalDeployment, Unsupported) as error:
                 refused.add(_reason(error), f"{deployment.layout}: {error}")
                 continue
             if unit is not None:
