@@ -42,7 +42,7 @@ def read_summary(fields: Fields) -> Run:
     facts = {"model": _model(config), "date": as_date(fields.data.get("start_time"))}
     rate, concurrency = _load(config)
     version = fields.text("aiperf_version")
-    notes = [f"AIPerf {version}" if version else "AIPerf", *_replayed(config)]
+    notes = [f"AIPerf {version}" if version else "AIPerf or GenAI-Perf", *_replayed(config)]
     if fields.flag("was_cancelled"):
         notes.append("check: the run was cancelled")
     return _run(fields.where, metrics, facts, rate, concurrency, notes)

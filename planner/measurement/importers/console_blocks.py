@@ -79,7 +79,7 @@ class _Command:
         except ValueError:
             words = []
         self._lines = None
-        for word, value in zip(words, [*words[1:], ""], strict=True):
+        for word, value in zip(words, [*words[1:], ""], strict=False):
             if word.startswith("--"):
                 name, equals, inline = word[2:].partition("=")
                 self.options[name] = inline if equals else ("" if value.startswith("--") else value)

@@ -24,6 +24,8 @@ from planner.measurement.importers.startup_lines import EngineLog, read_startup
 from planner.measurement.importers.startup_others import LLAMA_CPP, SGLANG, TENSORRT_LLM
 from planner.measurement.importers.startup_vllm import VLLM
 
+REPLACED = "\ufffd"
+"""Stands for bytes that are not UTF-8; a whole JSON with such is refused."""
 MOST_COMPLAINTS = 20
 """Lines of complaint of one file; further ones are counted."""
 ENGINE_LOGS = (VLLM, SGLANG, TENSORRT_LLM, LLAMA_CPP)
@@ -115,7 +117,7 @@ def _json(source: SourceFile, first: str) -> Reading:
     several = single and any(number and line.strip() != first for number, line in _rest(source))
     if isinstance(whole, Mapping) and several:
         return _json_lines(source, whole)
-    if not single:
+    if not single or REPLACED in first:
         whole = _whole_json(source)
     if isinstance(whole, _Broken):
         return _objects(source.path, whole.items, whole.problem)
@@ -257,7 +259,8 @@ def _text(source: SourceFile) -> Reading:
         found = read(source.path, source.lines(), reading.problems)
         reading.runs += [run for run in found if _measures(run, reading.problems)]
     for log in _engines(logs):
-        starts = read_startup(source.path, source.lines(), log, reading.problems)
+        # A benchmark's own lines may look like an engine's; only a log alone must tell of memory.
+        starts = read_startup(source.path, source.lines(), log, [] if texts else reading.problems)
         names += [f"start-up log of {log.name}"] if starts or not texts else []
         reading.starts += starts
     reading.format = " and ".join(names)

@@ -120,7 +120,7 @@ def import_results(
     InvalidInput
         When the folder cannot be read or written.
     """
-    names = _Names(catalogue)
+    names = Names(catalogue)
     files = [read_file(os.fspath(path), said, names) for path in paths]
     written, added = [], 0
     kinds: tuple[tuple[Kind, str], ...] = (("serving", "serving"), ("startup_logs", "startup"))
@@ -144,7 +144,7 @@ def import_results(
     return Imported(tuple(files), folder, tuple(written), added, dry_run)
 
 
-def read_file(path: str, said: Mapping[str, str], names: _Names) -> ImportedFile:
+def read_file(path: str, said: Mapping[str, str], names: Names) -> ImportedFile:
     """Read one file and join what it says with what the user says; nothing is raised."""
     result = ImportedFile(path)
     try:
@@ -180,7 +180,7 @@ def _sort(result: ImportedFile, row: Row, complete: list[Row]) -> None:
         complete.append(row)
 
 
-def _remark(result: ImportedFile, names: _Names) -> None:
+def _remark(result: ImportedFile, names: Names) -> None:
     """Say what is missing, what contradicts, what does not agree and which names are unknown."""
     lacking = tuple(dict.fromkeys(name for row in result.incomplete for name in row.missing))
     wanted = tuple(dict.fromkeys(name for row in _all(result) for name in row.wanted))
@@ -211,7 +211,7 @@ def _counted(number: int) -> str:
     return f"{number} row{'' if number == 1 else 's'}"
 
 
-class _Names:
+class Names:
     """Looks names up once each."""
 
     def __init__(self, catalogue: Catalogue) -> None:

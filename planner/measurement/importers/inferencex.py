@@ -20,6 +20,8 @@ ENGINES = {"trt": "trtllm", "dynamo-trt": "dynamo-trtllm"}
 NOMINAL = "random-range 0.8 to 1.0 of the lengths"
 AGREE = 0.02
 """Relative difference between a rate and the sum of its parts by which a split of GPUs is believed."""
+RACKS, RACK = ("GB200", "GB300"), 72
+"""Accelerators of which a rack of so many counts as one node."""
 WEBSITE = ("Hardware Key", "Throughput/GPU (tok/s)", "Median TTFT (ms)")
 
 
@@ -65,7 +67,8 @@ def read_row(fields: Fields) -> Run:
         gpus = facts["n_gpus"] = sum(filter(None, parts.values()))
         facts["prefill_gpus"], facts["decode_gpus"] = parts["prefill"], parts["decode"]
         output, doubts = _over_all(output, total, metrics.number("input_tput_per_gpu"), parts, gpus)
-    facts["n_nodes"] = 1 if multinode is False or "nvl72" in (facts["gpu"] or "") else None
+    racks = facts["gpu"] in RACKS and (facts.get("n_gpus") or RACK + 1) <= RACK
+    facts["n_nodes"] = 1 if multinode is False or racks else None
     return _run(fields, metrics, facts, output, total, notes, doubts, lengths=True)
 
 

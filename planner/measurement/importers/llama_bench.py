@@ -182,11 +182,15 @@ def _run(
 def _model(fields: Fields) -> str | None:
     """Return the name of the GGUF file, which is more than `llama 7B Q4_0`."""
     path = fields.text("model_filename")
-    return re.split(r"[/\\]", path)[-1].removesuffix(".gguf") or None if path else None
+    if not path:
+        return None
+    name = re.sub(r"-\d{5}-of-\d{5}$", "", re.split(r"[/\\]", path)[-1].removesuffix(".gguf"))
+    return re.sub(rf"[-._]{_QUANTISATION.pattern[2:]}$", "", name, flags=re.IGNORECASE) or None
 
 
 def _quantisation(kind: str | None, file: str | None) -> str | None:
-    """Return the type of the weights: that of the file's name, else that of the model's description."""
+    """Return the type of the weights: of the file's name, else of the description (`Q4_K - Medium`)."""
+    kind = re.sub(r"_K - ([SML])\w+$", r"_K_\1", kind) if kind else None
     for text in (file, kind):
         if text and (match := _QUANTISATION.search(re.sub(r"[-.]", " ", text))):
             return match[1].upper()

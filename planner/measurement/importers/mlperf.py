@@ -29,6 +29,8 @@ MODELS = {
     "llama3.1-8b": "Llama-3.1-8B-Instruct",
 }
 """Names of the models beside those that the benchmark is called by."""
+ENGINES = {"tensorrt": "trtllm", "vllm": "vllm", "sglang": "sglang"}
+"""What the list of software names, where it names one of them alone."""
 MISLABELLED = {("v5.0", "llama3.1-405b", "Samples/s"), ("v5.1", "llama3.1-8b", "Queries/s")}
 """Round, benchmark and unit as printed where the value is tokens/s."""
 
@@ -99,7 +101,7 @@ def read_result(fields: Fields) -> Run | None:
     measured = re.search(r"TOKENS_PER_SAMPLE: ([\d.]+)", fields.text("Accuracy") or "")
     scenario = fields.text("Scenario")
     software = fields.text("Software")
-    engines = {"tensorrt": "trtllm", "vllm": "vllm", "sglang": "sglang"}
+    named = [name for key, name in ENGINES.items() if key in (software or "").lower()]
     return Run(
         where=fields.where,
         facts={
@@ -108,7 +110,7 @@ def read_result(fields: Fields) -> Run | None:
             "n_gpus": fields.size("Total Accelerators"),
             "n_nodes": fields.size("Nodes"),
             "weight_dtype": (fields.text("weight_data_types") or "").lower() or None,
-            "engine": next((name for key, name in engines.items() if key in (software or "").lower()), None),
+            "engine": named[0] if len(named) == 1 else None,
             "engine_version": software,
         },
         isl=isl,

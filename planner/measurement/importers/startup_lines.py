@@ -78,7 +78,11 @@ class Pattern:
         if self.column not in TEXTS and (number := as_number(found)) is not None:
             scaled = number * self.factor
             return int(scaled) if scaled == int(scaled) and abs(scaled) < 2**53 else scaled
-        return None if found in ("None", "null") else self.text.format(one_line(found))
+        return (
+            None
+            if found in ("None", "null")
+            else self.text.format(re.sub(r"_K - ([SML])\w+$", r"_K_\1", one_line(found)))
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ SGLANG = EngineLog(
         Pattern(rf"Load weight end\..*?avail mem={N} GB", sgl_avail_after_load_gb=least),
         Pattern(rf"KV Cache is allocated\. #tokens: {N}", kv_tokens=least),
         Pattern(rf"KV Cache is allocated\..*?K size: {N} GB", k_size_gb=least),
-        Pattern(rf"KV Cache is allocated\..*?V size: {N} GB", v_size_gb=least),
+        Pattern(rf"KV Cache is allocated\..*?, V size: {N} GB", v_size_gb=least),
         Pattern(rf"KV Cache is allocated\..*?KV size: {N} GB", kv_size_gb=least),
         Pattern(rf"Mamba Cache is allocated\..*?max_mamba_cache_size: {N}", mamba_slots=least),
         Pattern(rf"Memory pool end\. avail mem={N} GB", sgl_avail_after_pool_gb=least),
@@ -97,7 +97,8 @@ LLAMA_CPP = EngineLog(
         Pattern(r"^build: (\d+) \(", engine_version=last, text="b{}"),
         Pattern(r"general\.name\s+str\s+= (.+)$", model=last),
         Pattern(
-            r"(?:file type|model ftype)\s+= (?:all )?(?:mostly )?(I?Q\w+|F16|BF16|F32)", weight_quant=last
+            r"(?:file type|model ftype)\s+= (?:all )?(?:mostly )?(I?Q\w+(?: - [SML]\w+)?|F16|BF16|F32)",
+            weight_quant=last,
         ),
         Pattern(r"^\s*Device (\d+): ", n_gpus=count),
         Pattern(r"^\s*Device \d+: ([^,]+),", gpu=last),
