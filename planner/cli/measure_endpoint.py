@@ -214,9 +214,10 @@ def command(
 
     \b
     Examples:
-      planner measure endpoint http://localhost:8000 --isl 1k --osl 256 --concurrency 1,8,32,64
-      planner measure endpoint http://localhost:8000 --isl 1k --osl 256 --rate 4 --requests 500
-      planner measure endpoint https://host/v1 --api chat --trace requests.csv --api-key-env MY_KEY
+      planner measure endpoint http://localhost:8000 --isl 1k --osl 256 --concurrency 1,8,32
+      planner measure endpoint http://localhost:8000 --isl 1k --osl 256 --rate 4
+      planner measure endpoint https://host/v1 --api chat --trace requests.csv \\
+        --api-key-env MY_KEY
       planner measure endpoint http://localhost:8000 --isl 8k --osl 1k --concurrency 32 \\
         --model llama-3.1-8b --gpu h200 --gpus 1 --tp 1 --weight-dtype bf16 --engine vllm==0.20.2
       planner measure endpoint --resume run.jsonl

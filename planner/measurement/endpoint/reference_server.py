@@ -78,6 +78,8 @@ class Reference:
         match method, path:
             case "GET", "/v1/models":
                 return 200, {"object": "list", "data": [{"id": MODEL, "owned_by": "planner"}]}
+            case "GET", "/health":
+                return 200, {}
             case "GET", "/recorded":
                 return 200, list(self.recorded)
             case "POST", "/tokenize" if self.tokenize:
@@ -183,9 +185,16 @@ class Connection(asyncio.Protocol):
 def tokens_of(body: dict[str, Any]) -> int:
     """Return the tokens of a request: ids, or words, of which a chat has three more."""
     if "messages" in body:
-        return 3 + sum(len(message["content"].split()) for message in body["messages"])
+        contents = [message.get("content") or "" for message in body["messages"]]
+        texts = [part if isinstance(part, str) else _text_of(part) for part in contents]
+        return 3 + sum(len(text.split()) for text in texts)
     prompt = body.get("prompt", "")
     return len(prompt) if isinstance(prompt, list) else len(prompt.split())
+
+
+def _text_of(parts: list[dict[str, Any]]) -> str:
+    """Return the text of a message that is given in parts."""
+    return " ".join(str(part.get("text", "")) for part in parts)
 
 
 def error(message: str) -> dict[str, Any]:
