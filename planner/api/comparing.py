@@ -152,7 +152,7 @@ def _report(
         raise InvalidInput(answers[0].found.reason)
     ordered, ranking, by_model = in_order(answers)
     quotes = {option.name: asked.catalogue.prices(option.name) for option in ranking.options}
-    kinds, lacking = rank_by_kind(ranking.options, quotes) if len(quotes) > 1 else ((), {})
+    kinds, lacking = rank_by_kind(ranking.options, quotes)
     return CompareReport(
         ordered,
         ranking=ranking,

@@ -52,7 +52,7 @@ def rank_by_kind(
     Parameters
     ----------
     options : sequence of Option
-        Their own prices do not count here.
+        Their own prices do not count here; fewer than two have no order.
     quotes : mapping of str to sequence of Price
         Of each option those of the catalogue.
 
@@ -63,6 +63,8 @@ def rank_by_kind(
     """
     found: list[KindRanking] = []
     lacking: dict[str, tuple[str, ...]] = {}
+    if len(options) < 2:
+        return (), {}
     for kind in PriceKind:
         prices = {option.name: _price(option.name, kind, quotes) for option in options}
         without = tuple(name for name, price in prices.items() if price is None)

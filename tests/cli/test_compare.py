@@ -1,0 +1,176 @@
+"""`planner compare`: the drawing to the letter on answers made by hand, and the article on real input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from planner.cli.draw_compare import draw_report
+from planner.cli.output import json_text
+from planner.measurement.compared import MISSES
+from tests.report.made_compare import answer, refused, report
+
+GOLDEN = Path(__file__).with_name("golden")
+
+
+def three(catalogue=None):
+    return report(
+        answer("mi355x", 952.0, price=2.5, seen=True, vendor="AMD"),
+        answer("b300-sxm", 1568.0, price=6.0, seen=True),
+        answer("b200-sxm", 600.0, price=4.25),
+        catalogue=catalogue,
+    )
+
+
+REPORTS = {
+    "compare_three": three,
+    "compare_unpriced": lambda: report(answer("b300-sxm", 1000.0), answer("mi355x", 960.0)),
+    "compare_refused": lambda: report(answer("b300-sxm", 1000.0), refused()),
+    "compare_missed": lambda: report(refused(MISSES)),
+}
+
+
+def drawn(made):
+    text = io.StringIO()
+    draw_report(Console(file=text, width=100, no_color=True, highlight=False), made)
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def check(name, text):
+    """Compare with the golden file; UPDATE_GOLDEN=1 writes it anew."""
+    file = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_drawing_to_the_letter(name):
+    text = drawn(REPORTS[name]())
+    assert max(map(len, text.splitlines())) <= 104  # a figure is not cut short for the width
+    check(f"{name}.txt", text)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_json_to_the_letter(name):
+    check(f"{name}.json", json_text(REPORTS[name]().to_dict()))
+
+
+def test_csv_to_the_letter():
+    check("compare_three.csv", three().to_csv())
+
+
+ARTICLE = ("compare", "--model", "kimi-k3", "--isl", "1024", "--osl", "400")
+PRICES = ("--price", "mi355x=2.50,b200=4.25,b300=6.00")
+
+
+def test_the_articles_ranking_and_its_three_figures(planner):
+    ran = planner(*ARTICLE, *PRICES, "--json")
+    assert ran.code == 0
+    made = json.loads(ran.out)
+    assert made["schema"] == "planner.compare/1"
+    assert [each["gpu"] for each in made["results"]] == ["mi355x", "b300-sxm", "b200-sxm"]
+    assert [each["rank"] for each in made["results"]] == [1, 2, 3]
+    assert [each["output_tps_total"]["value"] for each in made["results"]] == [952, 1568, 498]
+    assert [each["gpus"] for each in made["results"]] == [8, 8, 16]
+    assert {each["source"] for each in made["results"]} == {"measured"}
+    shown = [round(each["output_tps_per_usd_per_hour"]["value"], 1) for each in made["results"]]
+    assert shown == [47.6, 32.7, 7.3]
+    pair = made["pairs"][0]
+    assert 1 / pair["flip_price_ratio"]["value"] == pytest.approx(1568 / 952, rel=1e-12)
+    assert pair["larger_than_uncertainty"]
+    assert "B300-SXM wins if its price is under 1.65 times MI355X's" in made["sentence"]
+
+
+def test_the_kind_of_price_flips_the_winner_and_the_table_shows_it(planner):
+    made = json.loads(planner(*ARTICLE, "--json").out)
+    assert made["ranked_by"] == "output_tps_per_gpu"
+    winners = {each["kind"]: each["order"][0] for each in made["price_kinds"]}
+    assert winners["TCO-hyperscaler"] == "b300-sxm"
+    assert winners["assumption"] == "mi355x"
+    assert any("the kind of price alone flips the winner" in said for said in made["warnings"])
+    assert any(said.startswith("no price of") for said in made["warnings"])
+
+
+def test_figures_hold_together(planner):
+    ran = planner(*ARTICLE, *PRICES, "--concurrency", "32", "--json")
+    for each in json.loads(ran.out)["results"]:
+        rate, gpus = each["output_tps_total"]["value"], each["gpus"]
+        assert each["usd_per_hour"] == pytest.approx(gpus * each["usd_per_gpu_hour"])
+        assert each["output_tps_per_usd_per_hour"]["value"] == pytest.approx(rate / each["usd_per_hour"])
+        assert each["joules_per_output_token"]["value"] == pytest.approx(1e3 * each["kw"] / rate)
+        served = 0.7 * 0.99
+        all_on_output = each["usd_per_hour"] / 3600 / rate / served * 1e6
+        assert each["usd_per_million_output_all"]["value"] == pytest.approx(all_on_output)
+        assert each["tokens_per_usd"]["value"] == pytest.approx(1e6 / all_on_output)
+        paid = each["usd_per_million_output"]["value"] * 400 + each["usd_per_million_input"]["value"] * 1024
+        assert paid == pytest.approx(all_on_output * 400)
+        assert each["concurrency"] == 32
+
+
+def test_a_csv_has_a_line_for_each_accelerator(planner):
+    rows = list(csv.DictReader(io.StringIO(planner(*ARTICLE, *PRICES, "--csv").out)))
+    assert [row["gpu"] for row in rows] == ["mi355x", "b300-sxm", "b200-sxm"]
+    assert float(rows[0]["output_tps_per_usd_per_hour"]) == pytest.approx(47.6)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--gpu", "b200", "--gpus", "8"), 3, "does not fit on 8 x B200-SXM"),
+        (("--slo-tpot", "1ms"), 4, "where 0.001 s is the limit"),
+        (("--rate", "2000"), 2, "overloaded"),
+    ],
+)
+def test_exit_codes_where_nothing_answers(planner, words, code, said):
+    ran = planner(*ARTICLE, *words)
+    assert ran.code == code
+    assert said in " ".join(ran.out.split())
+
+
+def test_an_accelerator_that_does_not_fit_stays_in_the_table(planner):
+    ran = planner(*ARTICLE, "--gpu", "b200,b300", "--gpus", "8", "--json")
+    assert ran.code == 0
+    made = json.loads(ran.out)["results"]
+    assert [each["state"] for each in made] == ["answered", "does not fit"]
+    assert "weights alone take" in made[1]["reason"]
+
+
+def test_within_an_slo_each_is_at_the_most_that_keeps_it(planner):
+    made = json.loads(planner(*ARTICLE, "--slo-tpot", "50ms", "--json").out)
+    assert made["slo"] == {"tpot_s": 0.05}
+    for each in made["results"]:
+        assert each["tpot_ms"]["value"] <= 50
+        assert each["tpot_ms"]["value"] > 45, "one more request would still keep it"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--price", "mi355x=2.5", "--price-kind", "on-demand"), "prices of different kinds do not compare"),
+        (("--price", "mi355x=-2"), "'-2' for mi355x is out of range"),
+        (("--price", "mi355x=0"), "'0' for mi355x is out of range"),
+        (("--concurrency", "4", "--rate", "1"), "exclude each other"),
+        (("--throughput", "measured", "--concurrency", "7"), "nothing was measured of kimi-k3"),
+        (("--utilisation", "1.2"), "above 0 and at most 1"),
+        (("--price", "h100=2"), "not among the GPUs asked about"),
+    ],
+)
+def test_bad_input_is_one_line(planner, words, said):
+    ran = planner(*ARTICLE, *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_mixed_kinds_are_compared_where_they_are_asked_for(planner):
+    words = ("--gpu", "mi355x,b300", "--price", "mi355x=2.5", "--price-kind", "on-demand", "--mixed-kinds")
+    ran = planner(*ARTICLE, *words, "--json")
+    assert ran.code == 0
+    assert any("prices of different kinds are compared" in said for said in json.loads(ran.out)["warnings"])
