@@ -20,11 +20,12 @@ YAML = (".yaml", ".yml")
 
 @click.command(short_help="Fit the time model to measured serving points, shipped or your own.")
 @click.argument("files", nargs=-1, metavar="[FILES]...")
+@click.option("--own", is_flag=True, help="Your own serving points, which import and measure keep, as FILES.")
 @json_option
 @click.option("--out", metavar="FILE", help="Write the calibration to FILE, a catalogue file.")
 @catalogue_option
 @click.pass_obj
-def command(settings: Settings, files: tuple[str, ...], as_json: bool, out: str | None) -> None:
+def command(settings: Settings, files: tuple[str, ...], own: bool, as_json: bool, out: str | None) -> None:
     """Fit the parameters of the time model to measured serving points.
 
     FILES are CSVs of your own serving points (model, gpu, n_gpus, isl, osl, concurrency and what was
@@ -37,11 +38,16 @@ def command(settings: Settings, files: tuple[str, ...], as_json: bool, out: str 
     \b
     Examples:
       planner calibrate ours.csv --out ours.yaml
+      planner calibrate --own --out ours.yaml
       planner validate ours.csv --catalogue ours.yaml
       planner calibrate --out calibration.yaml
     """
     if out is not None and not out.endswith(YAML):
         raise InvalidInput(f"--out {out}: a catalogue file ends in {' or '.join(YAML)}")
+    if own:
+        from planner.measurement.user_folder import some_user_files
+
+        files = (*files, *map(str, some_user_files("serving")))
     catalogue = settings.catalogue()
     found = _adapted(catalogue, files) if files else _anew(catalogue)
     if out is not None:

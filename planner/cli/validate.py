@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Predict what was measured and say how wrong the predictions are.")
-@click.argument("file")
+@click.argument("file", required=False, metavar="[FILE]")
 @json_option
 @click.option(
     "--out",
@@ -27,23 +27,26 @@ if TYPE_CHECKING:
 )
 @catalogue_option
 @click.pass_obj
-def command(settings: Settings, file: str, as_json: bool, out: str | None) -> None:
+def command(settings: Settings, file: str | None, as_json: bool, out: str | None) -> None:
     """Predict every row of FILE that can be predicted, compare with what was measured, and report the errors.
 
     FILE is a CSV of start-up logs of inference engines (engine, model, gpu, tp and what the start-up printed,
     such as weights_gib, kv_tokens or outcome), or of serving points (model, gpu, n_gpus, isl, osl, load and
-    what was measured, such as output_tps_per_gpu or tpot_ms_median). Rows that cannot be predicted are
-    counted by reason and never dropped silently.
+    what was measured, such as output_tps_per_gpu or tpot_ms_median). Without FILE it is your own serving
+    points, which planner import and planner measure keep. Rows that cannot be predicted are counted by
+    reason and never dropped silently.
 
     \b
     Examples:
-      planner validate logs.csv
+      planner validate
       planner validate logs.csv --json
       planner validate logs.csv --out predicted.csv
       planner validate points.csv --out accuracy.html
     """
     from planner.api import validate
+    from planner.measurement.user_folder import the_user_file
 
+    file = the_user_file("serving") if file is None else file
     if out is not None:
         _check_target(out, file)
     report = validate(file, catalogue=settings.catalogue())

@@ -121,6 +121,55 @@ def user_files(kind: Kind, folder: str | os.PathLike[str] | None = None) -> list
     return sorted((user_folder(folder) / kind).glob("*.csv"))
 
 
+def some_user_files(kind: Kind, folder: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Return the CSVs of one kind in the user's folder, of which there must be one.
+
+    Parameters
+    ----------
+    kind, folder
+        As for `user_files`.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    InvalidInput
+        Where there are none; it says how measurements get there.
+    """
+    files = user_files(kind, folder)
+    if not files:
+        where = user_folder(folder) / kind
+        raise InvalidInput(
+            f"{where}: no measurements of your own; `planner import` and `planner measure` add them"
+        )
+    return files
+
+
+def the_user_file(kind: Kind, folder: str | os.PathLike[str] | None = None) -> str:
+    """Return the one CSV of a kind in the user's folder.
+
+    Parameters
+    ----------
+    kind, folder
+        As for `user_files`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InvalidInput
+        Where there are none, or several; it names them.
+    """
+    files = some_user_files(kind, folder)
+    if len(files) > 1:
+        raise InvalidInput(f"your measurements are several files; name one of {', '.join(map(str, files))}")
+    return str(files[0])
+
+
 def append_rows(
     kind: Kind,
     rows: Sequence[Row],

@@ -61,7 +61,7 @@ def test_options_of_the_same_name_and_form_mean_the_same_everywhere():
         for parameter in command.params:
             if isinstance(parameter, click.Option) and parameter.name != "out":
                 # What is measured is stated, and not asked for: there each command is on its own.
-                place = words if words[:1] == ("measure",) else ()
+                place = words if words[:1] in (("measure",), ("import",)) else ()
                 form = (place, parameter.opts[0], parameter.metavar, parameter.is_flag)
                 assert said.setdefault(form, parameter.help) == parameter.help, words
 

@@ -120,6 +120,19 @@ def test_what_the_file_says_of_sizes_stands_against_an_option(names) -> None:
     assert any("--tp: the file says 8, which stands" in line for line in found.warnings)
 
 
+def test_an_output_rate_by_decoding_gpus_becomes_one_by_all(tmp_path, names) -> None:
+    """As docs/import.md has it: 1,000 tok/s by 32 of 40 GPUs are 800 by all of them."""
+    rows = json.loads((DATA / "bench_files" / "inferencex" / "api_benchmarks_subset.json").read_text())
+    row = next(row for row in rows if row["num_prefill_gpu"] == 8 and row["num_decode_gpu"] == 32)
+    row["metrics"] |= {"output_tput_per_gpu": 1000.0, "input_tput_per_gpu": 4000.0, "tput_per_gpu": 1600.0}
+    cells = read_file(str(_write(tmp_path / "r.json", [row])), {}, names).serving[0].cells
+    assert (cells["n_gpus"], cells["output_tps_per_gpu"], cells["output_tps_total"]) == ("40", "800", "32000")
+    row["metrics"]["tput_per_gpu"] = 2000.0
+    cells = read_file(str(_write(tmp_path / "r.json", [row])), {}, names).serving[0].cells
+    assert cells["output_tps_per_gpu"] == ""
+    assert "check: input and output by their GPUs are 64000 tok/s, the whole 80000" in cells["notes"]
+
+
 DOUBTS = {
     "output rate x duration": {"output_throughput": 2000.0},
     "total rate x duration": {"total_token_throughput": 3000.0},
