@@ -102,8 +102,6 @@ class FrontierAnswer:
     def warnings(self) -> tuple[str, ...]:
         """Return everything the user should know, each once."""
         said = list(self.layouts[0][1].warnings) if self.layouts else []
-        if self.answered and (self.slo is not None or self.by != "interactivity"):
-            said.append(NO_LIMITS if self.slo is None else MEDIANS)
         if reason := self.result.asked.unpriced.get(self.gpu):
             said.append(reason)
         return tuple(dict.fromkeys(said))
@@ -140,6 +138,14 @@ class FrontierReport(Answers[FrontierAnswer]):
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fits for answer in self.answers)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return everything the user should know, and on what the limits are judged."""
+        said = Answers.warnings.__get__(self)
+        if self.answered and (self.answer.slo is not None or self.answer.by != "interactivity"):
+            said += (NO_LIMITS if self.answer.slo is None else MEDIANS,)
+        return said
 
     @property
     def winner(self) -> FrontierAnswer | None:
