@@ -21,6 +21,10 @@ HOW_SURE = (
 MEDIANS = (
     "limits of the SLO are held against medians of the steady state; shares of requests need a simulation"
 )
+MODEL_ALONE = (
+    "an order that rests on the model should be measured before it is signed; docs/compare.md says how often "
+    "such orders held"
+)
 
 
 def compare_notes(
@@ -65,6 +69,8 @@ def compare_notes(
             )
             said.append(f"kinds of prices that not all have: {kinds_missing}")
         said.append(HOW_SURE)
+        if any(answer.found.source != "measured" for answer in shown):
+            said.append(MODEL_ALONE)
     return tuple(said)
 
 
