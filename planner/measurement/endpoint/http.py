@@ -371,6 +371,8 @@ class Http:
             raise Failed("name", "there is no host of this name") from None
         except TimeoutError:
             raise Failed("timeout", f"no connection within {self._connect_s:g} s") from None
+        except ConnectionResetError:
+            raise Failed("tls", "the server broke off the secure connection; is it http://?") from None
         except OSError:
             raise Failed("connect", "nothing answers there; is the server up?") from None
         return connection
