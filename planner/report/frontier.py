@@ -142,7 +142,7 @@ class FrontierReport(Answers[FrontierAnswer]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return everything the user should know, and on what the limits are judged."""
-        said = Answers.warnings.__get__(self)
+        said: tuple[str, ...] = Answers.warnings.__get__(self)
         if self.answered and (self.answer.slo is not None or self.answer.by != "interactivity"):
             said += (NO_LIMITS if self.answer.slo is None else MEDIANS,)
         return said

@@ -23,7 +23,7 @@ NO_LIMITS = (
     "no limits were given, so the most output is that of loads under which each request is slow; --slo-tpot "
     "and --slo-ttft set limits"
 )
-NOT_APART = "not tried: never measured for this model on this GPU; --disaggregated tries it"
+NOT_APART = "not tried: never measured so on this GPU with this engine; --disaggregated tries it"
 MEDIANS = (
     "limits are held against medians of the steady state; `planner simulate` says what share of requests "
     "keeps them"

@@ -8,6 +8,7 @@ from planner.architecture import build_architecture
 from planner.catalogue import Catalogue
 from planner.errors import IllegalDeployment, InvalidInput
 from planner.scenario import Deployment, Workload, check_legal
+from planner.scenario.legal import can_disaggregate, context_copies
 
 
 def check(
@@ -77,3 +78,40 @@ def test_kv_dtypes_are_those_of_the_engine(catalogue: Catalogue) -> None:
     check(catalogue, "llama-3.1-8b", engine="llama.cpp", kv_dtype="q8_0")
     with pytest.raises(InvalidInput, match="vllm has no KV dtype 'q8_0'; it has: auto, bf16"):
         check(catalogue, "llama-3.1-8b", engine="vllm", kv_dtype="q8_0")
+
+
+@pytest.mark.parametrize("sizes", [{"dp": 2}, {"ep": 2, "tp": 2}, {"dcp": 2, "tp": 8}])
+def test_an_engine_of_one_process_divides_layers_and_matrices_only(
+    catalogue: Catalogue, sizes: dict[str, int]
+) -> None:
+    name, size = next(iter(sizes.items()))
+    check(catalogue, "qwen3-235b-a22b", **sizes)
+    check(catalogue, "qwen3-235b-a22b", engine="llama.cpp", tp=2, pp=2)
+    with pytest.raises(IllegalDeployment, match=f"{name.upper()} {size}: llama.cpp has tp and pp only"):
+        check(catalogue, "qwen3-235b-a22b", engine="llama.cpp", **sizes)
+    assert can_disaggregate("vllm")
+    assert not can_disaggregate("llama.cpp")
+
+
+@pytest.mark.parametrize(
+    ("model", "tp", "copies"),
+    [("deepseek-r1", 8, 8), ("llama-3.1-8b", 8, 1), ("llama-3.1-8b", 16, 2), ("gpt-oss-120b", 16, 1)],
+)
+def test_ranks_that_hold_the_same_cache(catalogue: Catalogue, model: str, tp: int, copies: int) -> None:
+    architecture = build_architecture(catalogue.model(model).config, model)
+    assert context_copies(architecture, tp) == copies
+    for dcp in (1, copies):
+        check(catalogue, model, tp=tp, dcp=dcp)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "layout"),
+    [
+        ({}, "TP1"),
+        ({"tp": 8, "pp": 2}, "TP8 PP2"),
+        ({"dp": 8, "ep": 8}, "DP8 EP8"),
+        ({"tp": 8, "dcp": 4}, "TP8 DCP4"),
+    ],
+)
+def test_layouts_are_called_by_their_sizes(sizes: dict[str, int], layout: str) -> None:
+    assert Deployment(**sizes).layout == layout
