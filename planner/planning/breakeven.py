@@ -228,8 +228,12 @@ def crossings(
     )
     reason = ""
     if not flips:
-        reason = f"{winner(names, ends[0])} is cheaper from {low:,.4g} to {high:,.4g}"
+        reason = f"{winner(names, ends[0])} is cheaper from {_shown(low)} to {_shown(high)}"
     return BreakEven(flips, bracket, ends, reason)
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _flip(
@@ -247,7 +251,8 @@ def _flip(
     lower = [each for each in found if each is not None and each <= at]
     upper = [each for each in found if each is not None and each >= at]
     order = names if logs[piece] <= 0 else (names[1], names[0])
-    how = f"Brent's method on ln(cost ratio) from {ladder[piece]:,.4g} to {ladder[piece + 1]:,.4g}"
+    ends = (_shown(ladder[piece]), _shown(ladder[piece + 1]))
+    how = f"Brent's method on ln(cost ratio) from {ends[0]} to {ends[1]}"
     return Flip(at, min(lower, default=None), max(upper, default=None), *order, how)
 
 
