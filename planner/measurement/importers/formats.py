@@ -88,8 +88,11 @@ def read_results(source: SourceFile) -> Reading:
     InvalidInput
         In one line, when the file is in none of the formats or cannot be read at all.
     """
-    first = next((line.strip() for _, line in source.lines() if line.strip()), "")
-    if (
+    first = source.first_line()
+    if first is None:
+        # Results with token times of every request are one line of any length.
+        reading = _json(source, "")
+    elif (
         first[:1] in ("{", "[")
         and not first.startswith(("[TensorRT-LLM]", "[TRT-LLM]"))
         and not _dated(first)
@@ -114,7 +117,7 @@ def _json(source: SourceFile, first: str) -> Reading:
         single = True
     except BadJson:
         whole, single = None, False
-    several = single and any(number and line.strip() != first for number, line in _rest(source))
+    several = single and any(_rest(source))
     if isinstance(whole, Mapping) and several:
         return _json_lines(source, whole)
     if not single or REPLACED in first:

@@ -128,10 +128,12 @@ def import_results(
         found = [(file, row) for file in files for row in getattr(file, attribute)]
         if not found:
             continue
+        repeated = find_repeated(kind, [row.cells for _, row in found], folder=folder)
+        for position, other in repeated.items():
+            if isinstance(other, int) and _says_more(found[position][1], found[other][1]):
+                found[position], found[other] = found[other], found[position]
         cells = [row.cells for _, row in found]
-        if dry_run:
-            repeated = find_repeated(kind, cells, folder=folder)
-        else:
+        if not dry_run:
             done = append_rows(kind, cells, name=IMPORTED, folder=folder)
             repeated = done.repeated
             if done.added:
@@ -142,6 +144,11 @@ def import_results(
             other = found[where][1].where if isinstance(where, int) else where
             file.repeated.append(f"{row.where}: the same run as {other}")
     return Imported(tuple(files), folder, tuple(written), added, dry_run)
+
+
+def _says_more(row: Row, other: Row) -> bool:
+    """Return whether one report of a run has more columns or more digits than another."""
+    return len("".join(row.cells.values())) > len("".join(other.cells.values()))
 
 
 def read_file(path: str, said: Mapping[str, str], names: Names) -> ImportedFile:

@@ -53,6 +53,8 @@ NAMES = (
 )
 """Columns where what the user states replaces the file's word: it calls things by names of its own."""
 
+DAY = re.compile(r"20\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?", re.ASCII)
+
 Said = Mapping[str, str]
 """Cells by column."""
 
@@ -69,10 +71,19 @@ def stated(given: Mapping[str, object]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
+
+    Raises
+    ------
+    InvalidInput
+        When the date is none.
     """
     cells = {
         COLUMNS[key]: " ".join(str(value).split()) for key, value in given.items() if value not in (None, "")
     }
+    if "date" in cells and not DAY.fullmatch(cells["date"]):
+        raise InvalidInput(
+            f"date: {shorten(cells['date'])} is no date; write it like 2026-11-30, 2026-11 or 2026"
+        )
     engine, equals, version = cells.get("engine", "").partition("==")
     if equals:
         cells["engine"] = engine
@@ -131,7 +142,10 @@ def _sidecar(path: Path) -> dict[str, str]:
             raise InvalidInput(f"{where}: unknown key {shorten(key)}; {hint}")
         if isinstance(value, dict | list):
             raise InvalidInput(f"{where}: {key} is no single value")
-    return stated(data)
+    try:
+        return stated(data)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
 
 
 _LENGTHS = re.compile(r"(?<![a-z0-9])(\d+)k[-_]?(\d+)k(?![a-z0-9])")

@@ -57,6 +57,16 @@ class SourceFile:
                     raw.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace").rstrip("\r\n"),
                 )
 
+    def first_line(self) -> str | None:
+        """Return the first line that is not blank, or None where it is longer than a line may be."""
+        with _open(self.path) as file:
+            for raw in iter(lambda: file.readline(LONGEST_LINE), b""):
+                if raw.strip():
+                    if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
+                        return None
+                    return raw.decode("utf-8-sig", errors="replace").strip()
+        return ""
+
     def text(self) -> str:
         """Return the whole file; one byte that is not UTF-8 is an error with its line."""
         with _open(self.path) as file:

@@ -53,6 +53,44 @@ TEXTS = (
 """Columns of text, also where it looks like a number."""
 
 
+def plain_part(expression: str) -> str:
+    """Return the longest text that whatever matches an expression must contain; looking for it is fast.
+
+    Parameters
+    ----------
+    expression : str
+        A regular expression without alternatives outside of groups.
+
+    Returns
+    -------
+    str
+        Empty where there is none.
+    """
+    runs, depth, position = [""], 0, 0
+    while position < len(expression):
+        sign = expression[position]
+        if sign == "[":
+            position = expression.index("]", position + 2)
+            sign = "."
+        escaped = sign == "\\"
+        if escaped:
+            position += 1
+            sign = expression[position]
+        if not escaped and sign in "()":
+            depth += 1 if sign == "(" else -1
+            runs.append("")
+        elif not escaped and sign in "?*+{":
+            # What stands before may be missing or repeated.
+            runs[-1:] = [runs[-1][:-1], ""]
+            position = expression.index("}", position) if sign == "{" else position
+        elif depth or (escaped and sign.isalpha()) or (not escaped and sign in ".^$|"):
+            runs.append("")
+        else:
+            runs[-1] += sign
+        position += 1
+    return max(runs, key=len)
+
+
 class Pattern:
     """A line's figure: an expression with one group, and how it is taken into one column.
 
@@ -70,6 +108,7 @@ class Pattern:
 
     def __init__(self, expression: str, *, factor: float = 1.0, text: str = "{}", **fold: Fold) -> None:
         self.expression = re.compile(expression)
+        self.needs = plain_part(expression)
         self.factor, self.text = factor, text
         ((self.column, self.fold),) = fold.items()
 
@@ -153,7 +192,7 @@ def read_startup(
     for number, whole in lines:
         line = whole[:LONGEST]
         for pattern in engine.patterns:
-            if match := pattern.expression.search(line):
+            if pattern.needs in line and (match := pattern.expression.search(line)):
                 value = pattern.value(match[1])
                 if value is not None:
                     seen.line = seen.line or number

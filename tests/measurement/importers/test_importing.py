@@ -62,6 +62,25 @@ def test_a_run_is_kept_once_in_whichever_format(run, tmp_path) -> None:
     )
 
 
+def test_of_two_reports_of_a_run_the_one_that_says_more_is_kept(run, tmp_path) -> None:
+    done = run(AIPERF / f"{KIMI}.csv", AIPERF / f"{KIMI}.json", n_gpus="16", model="kimi-k3")
+    assert [len(file.repeated) for file in done.files] == [1, 0]
+    (point,) = load_serving_points((tmp_path / "mine" / "serving").glob("*.csv"))
+    assert point.ttft_ms_mean == pytest.approx(7087.7124868684, rel=1e-11)
+
+
+def test_a_result_of_any_length_may_stand_on_one_line(tmp_path, names) -> None:
+    path = _write(tmp_path / "detailed.json", _result(itls=[[0.020053372580770] * 1000] * 1000))
+    assert path.stat().st_size > 17 * 2**20
+    (row,) = read_file(str(path), SAID, names).serving
+    assert row.cells["output_tps_total"] == "3020.60046553"
+
+
+def test_a_date_that_is_none_is_refused(catalogue, tmp_path) -> None:
+    with pytest.raises(InvalidInput, match="date: 'yesterday' is no date; write it like 2026-11-30"):
+        planner.import_results(VLLM, date="yesterday", catalogue=catalogue, into=tmp_path)
+
+
 def test_a_dry_run_writes_nothing(run, tmp_path) -> None:
     done = run(VLLM, dry_run=True)
     assert done.added == 1
@@ -95,6 +114,7 @@ SIDECARS = {
     "gpuz: h200\n": "2|unknown key 'gpuz'; is 'gpu' meant",
     "- gpu\n": "a mapping such as",
     "gpu: [h200]\n": "no single value",
+    "date: yesterday\n": "date: 'yesterday' is no date",
     "gpu: {" * 200: "not valid YAML|nested deeper",
     "tp: \x00": "not valid YAML",
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.measurement.importers.importing import Names, read_file
+from planner.measurement.importers.startup_lines import plain_part
 
 SAMPLES = Path(__file__).parents[2] / "data" / "bench_samples"
 SAID = {"model": "qwen2.5-7b-instruct", "gpu": "h100", "n_gpus": "1"}
@@ -208,3 +209,17 @@ def test_the_memory_of_a_start_up_adds_up(names) -> None:
 def test_every_sample_is_used() -> None:
     used = {name for name, *_ in SERVING} | set(LOGS) | {"README.md"}
     assert {path.name for path in SAMPLES.iterdir()} == used
+
+
+@pytest.mark.parametrize(
+    ("expression", "plain"),
+    [
+        (r"LLM engine \(v([^)\s]+)\)", "LLM engine (v"),
+        (r"Graph capturing finished in \d+ secs?, took (\d+) GiB", "Graph capturing finished in "),
+        (r"[Cc]apture (?:target decode |draft )?(?:cuda|CUDA) graph end\..*?mem usage=(\d+)", " graph end."),
+        (r"(?:file type|model ftype)\s+= (Q4)", "= "),
+        (r"a{2}bc*d+", "b"),
+    ],
+)
+def test_what_a_line_must_contain_is_found_in_its_expression(expression, plain) -> None:
+    assert plain_part(expression) == plain
