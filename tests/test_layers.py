@@ -35,8 +35,8 @@ ALLOWED = {
     "economics": {"numpy", "pydantic"},
     "planning": {"numpy", "pydantic", "scipy"},
     "measurement": {"pandas", "numpy", "scipy", "pydantic"},
-    "report": {"pandas", "plotly", "rich"},
-    "cli": {"click", "rich"},
+    "report": {"pandas", "plotly", "pyarrow", "rich"},
+    "cli": {"click", "distributed", "rich", "yaml"},
 }
 
 

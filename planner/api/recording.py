@@ -20,13 +20,13 @@ from planner.report.reproduction import InputFile, Reproduction
 P = ParamSpec("P")
 R = TypeVar("R", bound=Report)
 
-UNASKED = frozenset({"catalogue", "progress", "executor"})
+UNASKED = frozenset({"catalogue", "progress", "executor", "processes", "out", "restart"})
 """Arguments that change nothing of the answer, and the catalogue, whose files are recorded apart."""
 
 LOOKED_UP = {"model": "models", "gpu": "gpus"}
 """Arguments that name entries of the catalogue, with their root keys."""
 
-FILE_ARGUMENTS = frozenset({"model", "trace", "path"})
+FILE_ARGUMENTS = frozenset({"fleet", "model", "path", "trace"})
 """Arguments that may name a file."""
 
 

@@ -36,9 +36,6 @@ FUNCTIONS = (
 )
 """What a report may ask; no other name of a file is ever called."""
 
-WRITING = frozenset({"out", "restart", "processes"})
-"""Arguments that write or spread work, which a report made again never does."""
-
 
 def verify(
     report: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
@@ -148,16 +145,21 @@ def _with_files(
 
 def _refuse_path(saved: SavedReport, name: str, value: Any, book: Catalogue) -> None:
     """Refuse what would be opened as a file, or asked of the hub, on the word of a report."""
-    if name == "model" and isinstance(value, str):
-        try:
-            book.resolve("models", value)
-        except UnknownName as error:
-            raise InvalidInput(f"{saved.file}: {error}; a report opens no file and asks no hub") from None
-        if not value.endswith(".json") and not Path(value).is_dir():
-            return
-    raise InvalidInput(
-        f"{saved.file}: its {name} {shorten(value)} is a path without a digest; it is not opened"
-    )
+    if name != "model":
+        raise InvalidInput(f"{saved.file}: its {name} {shorten(value)} has no digest, and is not opened")
+    for one in value if isinstance(value, list) else [value]:
+        for word in str(one).split(",") if saved.function == "sweep" else [one]:
+            _refuse_stranger(saved, word.strip() if isinstance(word, str) else word, book)
+
+
+def _refuse_stranger(saved: SavedReport, model: Any, book: Catalogue) -> None:
+    """Refuse a model that is not the catalogue's by its name."""
+    try:
+        book.resolve("models", model)
+    except UnknownName as error:
+        raise InvalidInput(f"{saved.file}: {error}; a report opens no file and asks no hub") from None
+    if model.endswith(".json") or Path(model).is_dir():
+        raise InvalidInput(f"{saved.file}: its model {shorten(model)} has no digest, and is not opened")
 
 
 def _asked_again(saved: SavedReport, arguments: dict[str, Any], book: Catalogue) -> Report:
@@ -188,7 +190,7 @@ def _check_arguments(file: str, function: Callable[..., Any], arguments: dict[st
     parameters = inspect.signature(function).parameters
     kinds = {parameter.kind for parameter in parameters.values()}
     for name in arguments:
-        if name in UNASKED or name in WRITING:
+        if name in UNASKED:
             raise InvalidInput(f"{file}: a report may not set {name}")
     unknown = [name for name in arguments if name not in parameters]
     if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:

@@ -94,7 +94,7 @@ def read_report(path: str | os.PathLike[str]) -> SavedReport:
     if unrecorded:
         names = ", ".join(map(str, unrecorded))
         raise InvalidInput(
-            f"{file}: it cannot be made again: {shorten(names)} was given as a record that is not written down"
+            f"{file}: it cannot be made again: {shorten(names)} was given as a record, not written down"
         )
     return SavedReport(
         file=file,

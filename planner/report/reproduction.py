@@ -177,7 +177,7 @@ def _names(gpu: Any) -> list[str]:
 
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ",".join(f"{key}={_text(one)}" for key, one in value.items())
+        return ",".join(f"{key}={_text(one).replace(',', '/')}" for key, one in value.items())
     if isinstance(value, list | tuple):
         return ",".join(_text(one) for one in value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
