@@ -96,7 +96,7 @@ def planned(settings: Settings, url: str | None, asked: dict[str, Any]) -> Plan:
         url=url,
         api=asked["api"],
         served_model=asked["served_model"],
-        temperature=max(0.0, asked["temperature"]),
+        temperature=asked["temperature"],
         timeout_s=asked["timeout_s"],
     )
     load = EndpointLoad(

@@ -60,7 +60,7 @@ how_options = stacked(
     ),
     click.option(
         "--temperature",
-        type=Number(-1e-9, 5, "a temperature"),
+        type=click.FloatRange(0, 5),
         metavar="N",
         default="1",
         show_default=True,

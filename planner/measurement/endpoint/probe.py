@@ -123,9 +123,7 @@ class Probe:
             if name not in options
         )
         if outcome.output_tokens is None:
-            notes += (
-                "the server does not count tokens: each chunk counts as one, each word as one of input",
-            )
+            notes += ("the server counts no tokens: each chunk is taken for one, and each word of input",)
         style = await self._style(model, options, output_name)
         about = listed.get(model, {})
         return Server(
