@@ -80,7 +80,8 @@ def result(gpu: str, price: float | None, candidates: int = 120) -> SearchResult
         apart=True,
         evaluator=None,
         most=np.ones(candidates),
-        found=Found(count.astype(int), *[count] * 6),
+        tried=Found(count.astype(int), *[count] * 6),
+        steady=count == 0,
         left_out=LeftOut(overloaded=12, unlikely=30) if candidates else LeftOut(),
     )
 

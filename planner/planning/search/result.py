@@ -33,8 +33,10 @@ from planner.scenario.slo import LatencySlo
 AIMS = ("throughput", "cost", "interactivity")
 LEVEL = 0.01
 """Of copies of one layout that differ by less than this the one with the fewest GPUs is named."""
-WHOLE = 12
-"""Halvings after which the load at which an SLO is just kept is a whole number."""
+SATURATED = 0.95
+"""Above this share of what prefill, or a whole candidate, can do queues have no steady length."""
+HALVINGS = 16
+"""After so many the load at which an SLO is just kept is a whole number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,10 +59,12 @@ class SearchResult:
         Answers for candidates; None where none can run.
     most : array
         Requests that each candidate runs at once.
-    found : Found
-        Points in bulk.
+    tried : Found
+        Points in bulk, each candidate's by rising load.
+    steady : array of bool
+        Which of them are answers.
     left_out : LeftOut
-        Points that are not among them, counted.
+        Those that are not, counted.
     """
 
     asked: Question
@@ -70,9 +74,16 @@ class SearchResult:
     apart: bool
     evaluator: Evaluator | None
     most: Array
-    found: Found
+    tried: Found
+    steady: np.ndarray
     left_out: LeftOut
+    found: Found = field(init=False)
+    """The points that are answers, in bulk."""
     _made: dict[int, Candidate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take the points that are answers out of all."""
+        object.__setattr__(self, "found", self.tried.take(np.flatnonzero(self.steady)))
 
     @classmethod
     def empty(
@@ -81,7 +92,7 @@ class SearchResult:
         """Return the result where nothing can run."""
         none = np.empty(0)
         nothing = Found(none.astype(int), none, none, none, none, none, none)
-        return cls(asked, gpu, space, refused, apart, None, none, nothing, LeftOut())
+        return cls(asked, gpu, space, refused, apart, None, none, nothing, none.astype(bool), LeftOut())
 
     @property
     def candidates(self) -> int:
@@ -135,9 +146,9 @@ class SearchResult:
         """
         if slo is None or self.evaluator is None:
             return self.found
-        kept = keeps(slo, self.found, self.asked)
+        kept = keeps(slo, self.tried, self.asked) & self.steady
         if self.asked.workload.concurrency or self.asked.workload.request_rate:
-            return self.found.take(np.flatnonzero(kept))
+            return self.tried.take(np.flatnonzero(kept))
         return self._just_kept(self.evaluator, slo, kept)
 
     def best(self, slo: LatencySlo | None = None, by: str = "throughput") -> Point | None:
@@ -232,13 +243,14 @@ class SearchResult:
 
     def _just_kept(self, evaluator: Evaluator, slo: LatencySlo, kept: np.ndarray) -> Found:
         """Return the points of the ladder that keep an SLO, and between two rungs the last that does."""
-        found = self.found
+        found = self.tried
         next_fails = np.append(~kept[1:], True) & np.append(found.option[1:] == found.option[:-1], False)
         edge = np.flatnonzero(kept & next_fails)
         option, low, high = found.option[edge], found.concurrency[edge], found.concurrency[edge + 1]
-        for _ in range(WHOLE):
+        for _ in range(HALVINGS):
             middle = np.floor((low + high) / 2)
-            good = keeps(slo, evaluator.at(option, middle), self.asked)
+            between = evaluator.at(option, middle)
+            good = keeps(slo, between, self.asked) & (between.busy <= SATURATED)
             low, high = np.where(good, middle, low), np.where(good, high, middle)
         solved = evaluator.at(option, low)
         rungs = found.take(np.flatnonzero(kept))

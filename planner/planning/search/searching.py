@@ -19,7 +19,7 @@ from planner.planning.search.kinds import measured_apart
 from planner.planning.search.layouts import deployments, drafts, gpu_counts
 from planner.planning.search.options import aggregated, apart
 from planner.planning.search.records import LeftOut, SearchSpace
-from planner.planning.search.result import SearchResult
+from planner.planning.search.result import SATURATED, SearchResult
 from planner.planning.search.units import Refusals, Workbench
 from planner.scenario.legal import can_disaggregate
 
@@ -27,8 +27,6 @@ PER_DOUBLING = 2
 """Rungs of the ladder of loads to a doubling."""
 HALVINGS = 30
 """Halvings of the logarithm of a load that a rate leaves in the system."""
-SATURATED = 0.95
-"""Above this share of what prefill, or a whole candidate, can do queues have no steady length."""
 
 
 def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> SearchResult:
@@ -91,7 +89,7 @@ def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> S
     )
     most = evaluator.most_at_once()
     found, beyond = _loads(evaluator, most, workload.concurrency, workload.request_rate)
-    usable, left_out = _steady(evaluator, found)
+    steady, left_out = _steady(evaluator, found)
     return SearchResult(
         asked,
         card,
@@ -100,20 +98,21 @@ def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> S
         separate,
         evaluator,
         most,
-        usable,
+        found,
+        steady,
         replace(left_out, beyond_pool=beyond),
     )
 
 
-def _steady(evaluator: Evaluator, found: Found) -> tuple[Found, LeftOut]:
-    """Return the points whose queues have a steady length, and that no difference of runtimes explains."""
+def _steady(evaluator: Evaluator, found: Found) -> tuple[np.ndarray, LeftOut]:
+    """Return which points have queues of a steady length, and no gain that another runtime explains."""
     overloaded = found.busy > SATURATED
     apart = evaluator.filling[found.option] >= 0
     quickest = np.zeros(len(apart))
     quickest[apart] = evaluator.quickest_token_s(found.option[apart])
     unlikely = ~overloaded & (found.tpot_s < quickest)
-    kept = found.take(np.flatnonzero(~overloaded & ~unlikely))
-    return kept, LeftOut(overloaded=int(overloaded.sum()), unlikely=int(unlikely.sum()))
+    counts = LeftOut(overloaded=int(overloaded.sum()), unlikely=int(unlikely.sum()))
+    return ~overloaded & ~unlikely, counts
 
 
 def _unfilled(space: SearchSpace, counts: tuple[int, ...]) -> str:
