@@ -206,12 +206,20 @@ class FrontierReport(Answers[FrontierAnswer]):
         return frontier_sources(self.answers)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one JSON-ready object: of one accelerator its answer, else `answers`."""
+        """Return one JSON-ready object: of one accelerator its answer, else `results`."""
         records = [answer.to_dict() for answer in self.answers]
         if len(records) == 1:
-            return self.signed(records[0])
+            return self.signed({**records[0], "warnings": list(self.warnings)})
         winner = self.winner
-        whole = {"schema": SCHEMA, "winner": None if winner is None else winner.gpu, "answers": records}
+        whole = {
+            "schema": SCHEMA,
+            "model": self.answer.result.asked.model.id,
+            "fits": self.fits,
+            "answered": self.answered,
+            "winner": None if winner is None else winner.gpu,
+            "warnings": list(self.warnings),
+            "results": records,
+        }
         return self.signed(whole)
 
     def to_records(self) -> list[dict[str, Any]]:
