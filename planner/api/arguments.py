@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from planner.catalogue import Catalogue, load_catalogue
-from planner.errors import InvalidInput, shorten
+from planner.errors import InvalidInput, shorten, unknown_name
 
 
 def open_catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
@@ -21,3 +22,11 @@ def path_text(name: str, given: object) -> str:
     if not isinstance(path, str) or not path:
         raise InvalidInput(f"{name}: {shorten(given)} is no path of a file")
     return path
+
+
+def one_of(name: str, given: object, choices: Iterable[str]) -> str:
+    """Return a word that is among some, or refuse it and name the nearest."""
+    known = tuple(choices)
+    if not isinstance(given, str) or given not in known:
+        raise unknown_name(name, given if isinstance(given, str) else shorten(given), known)
+    return given

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from planner.api.arguments import open_catalogue
+from planner.api.arguments import one_of, open_catalogue
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import (
@@ -16,7 +17,7 @@ from planner.errors import (
     PlannerError,
     UnknownName,
     Unsupported,
-    unknown_name,
+    shorten,
 )
 from planner.planning.question import Question, gpu_records, prices_of
 
@@ -99,10 +100,10 @@ def breakeven(
     from planner.measurement.operating_point import CHOICES
     from planner.measurement.predicted import Speculation
 
-    if over not in OVERS:
-        raise unknown_name("quantity to vary", over, OVERS)
-    if throughput not in CHOICES:
-        raise unknown_name("throughput", throughput, CHOICES)
+    one_of("quantity to vary", over, OVERS)
+    one_of("throughput", throughput, CHOICES)
+    if between is not None:
+        _check_range(between)
     book = open_catalogue(catalogue)
     prices_of(gpu_records(gpu, book), price, None, book)  # refuses prices of what is not asked about
     given = {
@@ -130,6 +131,14 @@ def breakeven(
     if over == WEIGHT_DTYPE:
         return _by_dtype(maker, both, listed("weight_dtype", weight_dtype), kinds)
     return _report(maker, both, over, between, kinds)
+
+
+def _check_range(between: object) -> None:
+    """Refuse what is not two numbers above 0, the smaller first."""
+    ends = between if isinstance(between, tuple | list) else ()
+    numbers = [end for end in ends if isinstance(end, int | float)]
+    if len(ends) != 2 or len(numbers) != 2 or not 0 < float(numbers[0]) < float(numbers[1]) < math.inf:
+        raise InvalidInput(f"between: {shorten(between)} is no range; two numbers above 0, the smaller first")
 
 
 Both = list[tuple[str, dict[str, Any]]]

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.api.arguments import open_catalogue
+from planner.api.arguments import one_of, open_catalogue
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.errors import InvalidInput, unknown_name
+from planner.errors import InvalidInput
 from planner.planning.question import Question, question
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def compare(
     from planner.planning.load import full_load
     from planner.scenario.slo import latency_slo
 
-    if throughput not in CHOICES:
-        raise unknown_name("throughput", throughput, CHOICES)
+    one_of("throughput", throughput, CHOICES)
     book = open_catalogue(catalogue)
     load = {
         "isl": isl,

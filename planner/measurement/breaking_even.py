@@ -184,10 +184,23 @@ def _over_load(
         costs = (first.usd_per_million_at(loads), second.usd_per_million_at(loads))
         return [math.log(one / other) for one, other in zip(*costs, strict=True)]
 
+    ends = _bracket(usual(first, second, load, over), bracket, over)
     widths = (math.log(ratio.value / ratio.low), math.log(ratio.high / ratio.value))
-    return crossings(
-        (first.name, second.name), log_ratio, bracket or usual(first, second, load, over), widths
-    )
+    return crossings((first.name, second.name), log_ratio, ends, widths)
+
+
+def _bracket(held: tuple[float, float], given: tuple[float, float] | None, over: str) -> tuple[float, float]:
+    """Return where to search; lengths beyond what a deployment holds have no rate."""
+    if (
+        given is not None
+        and over in LENGTHS
+        and (given[1] > held[1] or (over == CONTEXT and given[0] < held[0]))
+    ):
+        raise InvalidInput(
+            f"between: {given[0]:,.0f} to {given[1]:,.0f} {UNITS[over]} lies outside of what both hold, "
+            f"{held[0]:,.0f} to {held[1]:,.0f}"
+        )
+    return given or held
 
 
 def moved(load: Load, over: str, value: float) -> Load:

@@ -21,6 +21,10 @@ HOW_SURE = (
 MEDIANS = (
     "limits of the SLO are held against medians of the steady state; shares of requests need a simulation"
 )
+AT_A_RATE = (
+    "at a rate all serve the same tokens, so that the order is that of the GPUs they take and of their "
+    "prices; latencies and what each could carry beyond it are not in it"
+)
 MODEL_ALONE = (
     "an order that rests on the model should be measured before it is signed; docs/compare.md says how often "
     "such orders held"
@@ -56,6 +60,8 @@ def compare_notes(
     shown = [answer for answer in answers if answer.answered]
     said: list[str] = []
     if shown:
+        if shown[0].load.request_rate_per_s is not None:
+            said.append(AT_A_RATE)
         said += _prices(shown, ranking)
         said += _basis(shown, ranking, by_model)
         said += _differences(shown)

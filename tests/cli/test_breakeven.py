@@ -160,6 +160,7 @@ def test_bars_of_the_tornado_fall_and_say_what_flips(planner):
         ((*PAIR, "--price", "mi355x=2", "--price-kind", "on-demand"), 2, "different kinds do not compare"),
         ((*PAIR, "--over", "volume"), 2, "no price of MI355X and B300-SXM"),
         ((*PAIR, "--over", "isl", "--between", "9:3"), 2, "is no range"),
+        ((*PAIR, "--over", "isl", "--between", "100:2M"), 2, "lies outside of what both hold"),
         ((*PAIR, "--over", "weight-dtype"), 2, "name the formats"),
         ((*PAIR, "--gpus", "0"), 2, "is no number of GPUs"),
         (("--gpu", "mi355x,b200", "--gpus", "8"), 3, "kimi-k3 on b200-sxm does not fit"),

@@ -9,6 +9,7 @@ import pytest
 
 from planner.api.breaking_even import breakeven
 from planner.economics import flip_price, flip_utilisation, flip_volume
+from planner.errors import PlannerError
 from planner.measurement.breaking_even import cost_ratio, decide, flip_at, moved
 from planner.planning.breakeven_volume import monthly_usd
 
@@ -110,6 +111,30 @@ def test_the_interval_of_the_ratio_is_that_of_both_rates(catalogue):
     assert math.log(made.ratio.value / made.ratio.low) == pytest.approx(width)
     alone = replace(made.second, found=made.first.found)
     assert cost_ratio(made.first, alone, made.load).low == cost_ratio(made.first, alone, made.load).high
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"over": 5}, "unknown quantity to vary '5'"),
+        ({"over": "isle"}, "nearest: isl"),
+        ({"throughput": None}, "unknown throughput"),
+        ({"between": (5,)}, "between: "),
+        ({"between": (None, 3)}, "between: "),
+        ({"gpus": 8.5}, "gpus: 8.5"),
+        ({"gpus": "x"}, "gpus: 'x'"),
+        ({"weight_dtype": "fp8,"}, "weight_dtype: 'fp8,'"),
+        ({"price": {"b300": float("nan")}}, "price nan"),
+        ({"price_kind": "own,api", "gpu": "b300", "api_price": (1, "a")}, "a number is needed"),
+        ({"price_kind": "bogus,own", "gpu": "b300"}, "unknown price kind"),
+        ({"nonsense": 3}, "unknown argument"),
+    ],
+)
+def test_what_cannot_be_is_one_line(catalogue, given, said):
+    with pytest.raises(PlannerError) as refused:
+        breakeven(**{**PAIR, **given}, catalogue=catalogue)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_the_first_screen_needs_no_prices_and_says_so(catalogue):
