@@ -144,10 +144,10 @@ def tokens_table(report: CompareReport) -> Table | None:
     columns = (
         GPU,
         Column("all", "all on the output\n(80 % interval)", right=True, show=_estimate),
-        Column("output", "output", right=True, show=_money),
-        Column("input", "input", right=True, show="{:,.3f}".format),
-        Column("cached", "cached\ninput", right=True, show="{:,.4f}".format),
-        Column("total", "every\ntoken", right=True, show="{:,.3f}".format),
+        Column("output", "output", right=True, show=number),
+        Column("input", "input", right=True, show=number),
+        Column("cached", "cached\ninput", right=True, show=number),
+        Column("total", "every\ntoken", right=True, show=number),
         Column("tokens", "output tokens\nper USD", right=True, show=number),
     )
     rows = tuple(

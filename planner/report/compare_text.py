@@ -73,8 +73,8 @@ def _seconds(limit: float) -> str:
 
 
 def merit_text(value: float) -> str:
-    """Return a rate for each dollar an hour or for each GPU, with one decimal."""
-    return f"{value:,.1f}"
+    """Return a rate for each dollar an hour or for each GPU, with one decimal below 1,000."""
+    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
 
 
 def percent(share: float) -> str:
