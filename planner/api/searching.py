@@ -145,6 +145,7 @@ def _answer(
 ) -> FrontierAnswer:
     """Return what a search finds on one accelerator."""
     from planner.measurement.frontier_points import measured_markers
+    from planner.memory.setup import engine_name
     from planner.planning.load import load_of
     from planner.planning.search import search
     from planner.planning.search.explaining import explain
@@ -163,7 +164,13 @@ def _answer(
         layouts=tuple((point, explain(result, point)) for point in best),
         closest=None if points or slo is None else result.closest(slo),
         measured=measured_markers(
-            model=asked.model, gpu=card, catalogue=asked.catalogue, isl=load.isl, osl=load.osl
+            model=asked.model,
+            gpu=card,
+            catalogue=asked.catalogue,
+            isl=load.isl,
+            osl=load.osl,
+            engine=asked.catalogue.resolve("stacks", engine_name(asked.base.engine)[0]),
+            weight_dtype=asked.base.weight_dtype,
         ),
     )
 

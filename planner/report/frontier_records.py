@@ -149,6 +149,7 @@ def _marker(marker: MeasuredMarker) -> dict[str, Any]:
     return {
         "output_tps_per_gpu": marker.output_tps_per_gpu,
         "tps_per_user": marker.tps_per_user,
+        "alike": marker.alike,
         "best": marker.best,
         **{
             key: value

@@ -40,6 +40,7 @@ MEASURED_COLUMNS = (
     Column("concurrency", "requests\nat once", right=True, show=number),
     Column("tps_per_user", "tok/s a\nrequest", right=True, show=number),
     Column("output_tps_per_gpu", "tok/s\na GPU", right=True, show=number),
+    Column("weight_dtype", "weights"),
     Column("apart", "apart,\ndrafts"),
     Column("date", "date"),
 )
@@ -121,6 +122,7 @@ def _measured_row(marker: MeasuredMarker) -> dict[str, Any]:
         "concurrency": point.concurrency,
         "tps_per_user": marker.tps_per_user,
         "output_tps_per_gpu": marker.output_tps_per_gpu,
+        "weight_dtype": point.weight_dtype,
         "apart": ", ".join(kinds) or None,
         "date": point.date,
     }

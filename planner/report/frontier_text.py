@@ -147,15 +147,18 @@ def facts(answer: FrontierAnswer) -> list[tuple[str, str]]:
     if texts := [f"{count:,} {what}" for count, what in counts if count]:
         said.append(("left out", "; ".join(texts)))
     if answer.measured:
-        best = max(answer.measured, key=lambda one: one.output_tps_per_gpu)
-        said.append(
-            (
-                "measured",
-                f"{len(answer.measured):,} runs with requests of these lengths, up to "
-                f"{number(best.output_tps_per_gpu)} output tok/s a GPU at {number(best.tps_per_user)} tok/s "
-                f"for each request ({best.point.source}, {best.point.date or 'undated'})",
-            )
-        )
+        said.append(("measured", _measured_text(answer)))
     if answer.best is not None:
         said.append(("parameters", answer.best.provenance))
     return said
+
+
+def _measured_text(answer: FrontierAnswer) -> str:
+    best = max(answer.measured, key=lambda one: one.output_tps_per_gpu)
+    alike = sum(one.alike for one in answer.measured)
+    return (
+        f"{len(answer.measured):,} runs with requests of these lengths, {alike:,} of them with this engine "
+        f"and weights of as many bits; up to {number(best.output_tps_per_gpu)} output tok/s a GPU at "
+        f"{number(best.tps_per_user)} tok/s for each request ({best.point.source}, "
+        f"{best.point.date or 'undated'})"
+    )

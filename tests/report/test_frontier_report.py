@@ -41,7 +41,9 @@ def test_figures_have_a_line_a_band_and_measured_signs_for_each_accelerator() ->
         "B300-SXM, 80 % interval",
         "B300-SXM, simulated",
         "MI355X, measured",
+        "MI355X, measured, other set-ups",
         "B300-SXM, measured",
+        "B300-SXM, measured, other set-ups",
     ]
     band, line = figure.data[0], figure.data[1]
     assert len(band.x) == 2 * len(line.x) == 28
@@ -73,8 +75,12 @@ def test_a_table_keeps_both_ends(count: int, most: int, kept: list[int]) -> None
 
 def test_measured_runs_beside_a_frontier_state_both_quantities() -> None:
     model, gpu = CATALOGUE.model("deepseek-r1"), CATALOGUE.gpu("mi355x")
-    found = measured_markers(model=model, gpu=gpu, catalogue=CATALOGUE, isl=1024, osl=1024)
-    assert found
+    found = measured_markers(
+        model=model, gpu=gpu, catalogue=CATALOGUE, isl=1024, osl=1024, engine="sglang", weight_dtype="mxfp4"
+    )
+    alike = [one.point for one in found if one.alike]
+    assert 0 < len(alike) < len(found)
+    assert all("sglang" in (point.engine or "") and "4" in (point.weight_dtype or "") for point in alike)
     users = [one.tps_per_user for one in found]
     assert users == sorted(users, reverse=True)
     best = [one.output_tps_per_gpu for one in found if one.best]

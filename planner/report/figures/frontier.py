@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from planner.report.frontier import FrontierAnswer
 
 USERS = "tok/s for each request"
+OTHERS = 0.3
+"""Opacity of measured runs with another engine or other weights."""
 BAND = 0.15
 """Opacity of the 80 % interval."""
 
@@ -28,7 +30,8 @@ def frontier_figure(answers: Sequence[FrontierAnswer]) -> Figure:
     Parameters
     ----------
     answers : sequence of FrontierAnswer
-        The answers; measured runs are open signs in the colour of their accelerator.
+        The answers; measured runs are open signs in the colour of their accelerator, faint with another
+        engine or other weights.
 
     Returns
     -------
@@ -39,19 +42,23 @@ def frontier_figure(answers: Sequence[FrontierAnswer]) -> Figure:
     figure = _lines(answers, lambda point: point.output_tps_per_gpu)
     colours = _colours(answers)
     for place, answer in enumerate(answers):
-        if answer.measured:
+        for alike, what, faint in ((True, "measured", 1.0), (False, "measured, other set-ups", OTHERS)):
+            shown = [one for one in answer.measured if one.alike is alike]
+            if not shown:
+                continue
             figure.add_trace(
                 Scatter(
-                    name=f"{plain(gpu_label(answer.gpu))}, measured",
-                    x=[one.tps_per_user for one in answer.measured],
-                    y=[one.output_tps_per_gpu for one in answer.measured],
+                    name=f"{plain(gpu_label(answer.gpu))}, {what}",
+                    x=[one.tps_per_user for one in shown],
+                    y=[one.output_tps_per_gpu for one in shown],
                     mode="markers",
+                    opacity=faint,
                     marker={
                         "symbol": f"{SIGNS[place % len(SIGNS)]}-open",
                         "color": colours[answer.gpu],
                         "size": 7,
                     },
-                    text=[plain(_measured_hover(one)) for one in answer.measured],
+                    text=[plain(_measured_hover(one)) for one in shown],
                     hovertemplate="%{y:,.0f} tok/s a GPU, %{x:,.1f} a request<br>%{text}<extra></extra>",
                 )
             )
@@ -132,5 +139,7 @@ def _hover(point: Point, value: Estimate) -> str:
 
 def _measured_hover(marker: MeasuredMarker) -> str:
     point = marker.point
-    ran = f"{point.n_gpus} GPUs, {point.engine or 'engine not stated'}"
-    return f"measured: {ran}, {point.concurrency or 0:g} requests at once; {point.source}, {point.date}"
+    kinds = [name for name, yes in (("prefill apart", point.disagg), ("drafts", point.spec_decode)) if yes]
+    ran = (f"{point.n_gpus} GPUs", point.engine or "engine not stated", point.weight_dtype, *kinds)
+    load = f"{point.concurrency:g} requests at once" if point.concurrency else "load not stated"
+    return f"measured: {', '.join(one for one in ran if one)}; {load}; {point.source}, {point.date}"
