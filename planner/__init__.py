@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         import_results,
         load_catalogue,
         own,
+        plan,
         predict,
         simulate,
         sweep,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from planner.report.frontier import FrontierAnswer, FrontierReport
     from planner.report.imported import ImportReport
     from planner.report.owning import OwningAnswer, OwningReport
+    from planner.report.plan import PlanAnswer, PlanReport
+    from planner.report.plan_fleet import FleetReport
     from planner.report.prediction import PredictAnswer, PredictReport
     from planner.report.simulation import SimulateReport
     from planner.report.sweep import SweepReport
@@ -39,11 +42,14 @@ _HOMES = {
     "CompareReport": "planner.report.compare",
     "FitAnswer": "planner.report.fit",
     "FitReport": "planner.report.fit",
+    "FleetReport": "planner.report.plan_fleet",
     "FrontierAnswer": "planner.report.frontier",
     "FrontierReport": "planner.report.frontier",
     "ImportReport": "planner.report.imported",
     "OwningAnswer": "planner.report.owning",
     "OwningReport": "planner.report.owning",
+    "PlanAnswer": "planner.report.plan",
+    "PlanReport": "planner.report.plan",
     "PlannerError": "planner.errors",
     "PredictAnswer": "planner.report.prediction",
     "PredictReport": "planner.report.prediction",
@@ -57,6 +63,7 @@ _HOMES = {
     "import_results": "planner.api",
     "load_catalogue": "planner.api",
     "own": "planner.api",
+    "plan": "planner.api",
     "predict": "planner.api",
     "simulate": "planner.api",
     "sweep": "planner.api",
@@ -70,11 +77,14 @@ __all__ = [
     "CompareReport",
     "FitAnswer",
     "FitReport",
+    "FleetReport",
     "FrontierAnswer",
     "FrontierReport",
     "ImportReport",
     "OwningAnswer",
     "OwningReport",
+    "PlanAnswer",
+    "PlanReport",
     "PlannerError",
     "PredictAnswer",
     "PredictReport",
@@ -88,6 +98,7 @@ __all__ = [
     "import_results",
     "load_catalogue",
     "own",
+    "plan",
     "predict",
     "simulate",
     "sweep",

@@ -5,6 +5,7 @@ from planner.api.comparing import compare
 from planner.api.fitting import fit
 from planner.api.importing import import_results
 from planner.api.owning import own
+from planner.api.planning import plan
 from planner.api.predicting import predict
 from planner.api.searching import frontier
 from planner.api.simulating import simulate
@@ -21,6 +22,7 @@ __all__ = [
     "import_results",
     "load_catalogue",
     "own",
+    "plan",
     "predict",
     "simulate",
     "sweep",

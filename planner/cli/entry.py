@@ -34,6 +34,8 @@ COMMANDS = (
     "compare",
     "breakeven",
     "frontier",
+    "plan",
+    "sweep",
     "models",
     "gpus",
     "prices",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +31,7 @@ from planner.cli.options import (
     stacked,
 )
 from planner.cli.output import answer
+from planner.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -144,26 +142,12 @@ def command(
     from planner.api import simulate
 
     catalogue = settings.catalogue()
-    with _progress() as progress:
+    with progress_bar("requests served") as progress:
         report = simulate(catalogue=catalogue, progress=progress, **asked)
     answer(report, lambda console: _draw(console, report), as_json=as_json, as_csv=as_csv, out=out)
     if not report.fit.fits:
         return DOES_NOT_FIT
     return OVERLOADED if report.overloaded else 0
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function that moves a progress bar on a terminal, and None elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("requests served", total=None)
-        yield lambda done, every: bar.update(task, completed=done, total=every)
 
 
 def _draw(console: Console, report: SimulateReport) -> None:

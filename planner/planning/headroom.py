@@ -21,7 +21,7 @@ MOST_SPARES = 10_000
 class Headroom(Scenario):
     """What a plan keeps free, and for what."""
 
-    utilisation: Share = USUAL_UTILISATION
+    peak_utilisation: Share = USUAL_UTILISATION
     """Peak load over what the replicas carry within the SLO, spares not counted."""
     spare: Annotated[int, Plain, Field(ge=0, le=MOST_SPARES)] | None = None
     """Groups that stand by; 1 is N+1. None is 1, or what an availability target asks for."""

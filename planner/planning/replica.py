@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -18,9 +19,10 @@ from planner.scenario.slo import LatencySlo
 if TYPE_CHECKING:
     from planner.performance.simulation import SimulationResult
 
-RATIO, STEPS = 0.95, 32
-"""Rates tried: the most that a replica can serve times powers of the ratio, 5 % apart and down to a fifth;
-where that is too much, as many below it."""
+RATIO, LAST = 0.95, 64
+"""Rates tried: the most that a replica can serve times powers of the ratio, 5 % apart and down to 4 %."""
+START = 0.92
+"""Share of the rate at which medians keep the SLO that is tried first."""
 AT_LEAST, EACH = 1000, 4
 """Requests of one simulation: so many, and so many for each that is there at once when most are served."""
 AT_MOST = 50_000
@@ -213,8 +215,8 @@ def _verified(
 ) -> Carried | SimulationResult:
     """Return the highest rate of the grid at which the share keeps the SLO, or the simulation at the lowest.
 
-    The grid hangs on the capacity alone, so that a stricter SLO, which fewer requests keep at every rate,
-    never ends above a looser one.
+    The grid hangs on the capacity alone, and the seed is the same for all, so that at each of its rates a
+    stricter SLO is kept by no more requests than a looser one.
     """
     candidate, capacity = steady.point.candidate, steady.capacity_per_s
     ready = ready_to_simulate(asked, card, candidate.deployment, candidate.memory, workload)
@@ -225,18 +227,38 @@ def _verified(
         results[step] = served(ready, load, workload, capacity * RATIO**step, requests, slo)
         return bool(results[step].meets_slo)
 
-    high = 0
-    for lowest in (STEPS, 2 * STEPS):
-        low, high = high, lowest
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if keeps(middle) else (middle + 1, high)
-        if high < lowest:
-            break
-    if high == 2 * STEPS and not keeps(high):
-        return results[high]
+    high = _first_kept(keeps, begin=_step_of(START * steady.point.request_rate_per_s / capacity))
+    if high is None:
+        return results[LAST]
     rate = capacity * RATIO**high
     return Carried(candidate, steady.point, capacity, rate, results[high], ready)
+
+
+def _step_of(share: float) -> int:
+    """Return the step of the grid at a share of the most, or the next below."""
+    return min(LAST, max(0, math.ceil(math.log(share) / math.log(RATIO) - 1e-9)))
+
+
+def _first_kept(keeps: Callable[[int], bool], begin: int) -> int | None:
+    """Return the first step that keeps the SLO, looked for from where it is likely; None if none does."""
+    stride = 1
+    if keeps(begin):
+        high, low = begin, begin - stride
+        while low >= 0 and keeps(low):
+            stride *= 2
+            high, low = low, low - stride
+        low = max(low, -1)
+    else:
+        low, high = begin, min(begin + stride, LAST)
+        while not keeps(high):
+            if high == LAST:
+                return None
+            stride *= 2
+            low, high = high, min(high + stride, LAST)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
 
 
 def served(

@@ -150,8 +150,8 @@ def traffic_of(demand: Demand) -> Traffic:
     -------
     Traffic
         The mean of its hours is the mean rate. A profile has a busiest hour of its own; a peak factor above
-        that of the profile is what the rate to plan for exceeds the mean of each hour by. Users who think
-        are taken as answered at once until `Traffic.answered_in` says otherwise.
+        that of the profile is what the rate to plan for exceeds the mean of each hour by. The rate
+        of users who think is known only with the time of an answer: see `Traffic.answered_in`.
 
     Raises
     ------
@@ -260,10 +260,8 @@ def _mean(demand: Demand) -> tuple[float, str]:
         rate = demand.users * demand.requests_per_user_hour / SECONDS_PER_HOUR
         return rate, f"{demand.users:,} users with {demand.requests_per_user_hour:g} requests an hour each"
     assert demand.think_s is not None
-    if demand.think_s == 0:
-        # Any rate does: it is scaled as soon as it is known how long an answer takes.
-        return float(demand.users), f"{demand.users:,} users who ask again at once"
-    return demand.users / demand.think_s, f"{demand.users:,} users who pause {demand.think_s:g} s"
+    # Any rate does: it is scaled as soon as it is known how long an answer takes.
+    return float(demand.users), f"{demand.users:,} users who pause {demand.think_s:g} s"
 
 
 def _shares(profile: tuple[float, ...] | str | None, factor: float | None) -> tuple[tuple[float, ...], str]:
