@@ -114,9 +114,14 @@ class Pattern:
 
     def value(self, found: str) -> Any:
         """Return a group as what its column holds: a number where text says one, else text."""
-        if self.column not in TEXTS and (number := as_number(found)) is not None:
-            scaled = number * self.factor
-            return int(scaled) if scaled == int(scaled) and abs(scaled) < 2**53 else scaled
+        if self.column not in TEXTS:
+            number = as_number(found)
+            scaled = None if number is None else number * self.factor
+            return (
+                int(scaled)
+                if scaled is not None and scaled == scaled // 1 and abs(scaled) < 2**53
+                else scaled
+            )
         return (
             None
             if found in ("None", "null")

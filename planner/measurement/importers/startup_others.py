@@ -19,7 +19,7 @@ from planner.measurement.importers.startup_lines import (
     total,
 )
 
-N = r"(-?[\d,]+(?:\.\d+)?)"
+N = r"(-?\d[\d,]*(?:\.\d+)?)"
 OOM: tuple[Outcome, ...] = (
     (re.compile(r"OutOfMemoryError|(?:CUDA|HIP) out of memory|cudaMalloc failed: out of memory"), "oom"),
 )

@@ -10,7 +10,7 @@ MARK = re.compile(
     r"Initializing an? (?:V1 )?LLM engine|vLLM API server version|GPU KV cache size:"
     r"|Available KV cache memory:|model weights take [\d.]+GiB|for consumed memory \(weights"
 )
-N = r"(-?[\d,]+(?:\.\d+)?)"
+N = r"(-?\d[\d,]*(?:\.\d+)?)"
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(r"LLM engine \(v([^)\s]+)\)", engine_version=last),
