@@ -149,8 +149,6 @@ def finished(run: Measured, folder: str | None) -> EndpointReport:
     -------
     EndpointReport
     """
-    if not run.points:
-        raise InvalidInput("interrupted before the first request")
     points = tuple(summarise_point(point, run.load) for point in run.points)
     return EndpointReport(run=run, points=points, kept=_keep(run, points, folder))
 

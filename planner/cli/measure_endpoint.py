@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 NOTHING_ANSWERED = 2
 MOST_POINTS = 50
+REFRESH = 2
+"""Of the progress bar in a second: drawing it takes the clock's time."""
+
 LARGEST_SEED = 2**63
 BESIDE_RESUME = ("resume", "api_key_env", "folder")
 """What may be given beside --resume; the rest is in the file."""
@@ -232,6 +235,8 @@ def command(
     plan = planned(settings, url, asked)
     with _progress() as progress:
         run = plan.measure(progress)
+    if not run.points:
+        raise click.Abort
     report = finished(run, asked["folder"])
     if form == "json":
         deliver(json_text(report.to_dict()), out)
@@ -269,7 +274,7 @@ def _progress() -> Iterator[Callable[[int, int, str], None] | None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Progress(console=Console(stderr=True), transient=True, refresh_per_second=REFRESH) as bar:
         task = bar.add_task("requests", total=None)
         yield lambda done, every, name: bar.update(task, completed=done, total=every, description=name)
 

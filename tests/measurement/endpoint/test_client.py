@@ -1,11 +1,15 @@
 """One request against servers of every kind: what is measured, and which error it is."""
 
 import asyncio
+import contextlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.measurement.endpoint.client import Call, Client
-from planner.measurement.endpoint.http import Http
+from planner.measurement.endpoint.events import BadStream, EventReader, read_event
+from planner.measurement.endpoint.http import Connection, Failed, Http
 from tests.measurement.endpoint.servers import (
     DONE,
     GOOD,
@@ -180,3 +184,49 @@ def test_secrets_that_a_server_repeats_are_hidden():
     answer = reply({"error": {"message": "bad key sk-12345"}}, "401 Unauthorized")
     outcome = answered(answer, hide=lambda said: said.replace("sk-12345", "***"))
     assert outcome.detail == "bad key ***"
+
+
+class Transport:
+    """Takes requests and sends nothing."""
+
+    def write(self, data):
+        pass
+
+    def abort(self):
+        pass
+
+
+class Ears:
+    """Hears an answer as the client does."""
+
+    def __init__(self):
+        self.reader = EventReader()
+
+    def head(self, status, fields):
+        pass
+
+    def piece(self, data, now):
+        for found in self.reader.feed(data):
+            read_event(found)
+
+
+@given(st.data())
+def test_mutated_answers_end_well_or_are_refused(data):
+    answer = bytearray(data.draw(st.sampled_from(list(GOOD_ONES.values()))))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(answer) - 1))
+        answer[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    cut = data.draw(st.integers(0, len(answer)))
+
+    async def played():
+        connection = Connection()
+        connection.connection_made(Transport())
+        exchange = asyncio.create_task(connection.exchange(b"", Ears()))
+        await asyncio.sleep(0)
+        for piece in (answer[:cut], answer[cut:]):
+            connection.data_received(bytes(piece))
+        connection.connection_lost(None)
+        with contextlib.suppress(Failed, BadStream):
+            await exchange
+
+    asyncio.run(played())

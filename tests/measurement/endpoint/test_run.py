@@ -255,3 +255,13 @@ def test_a_broken_line_is_named(tmp_path, quick):
     Path(file).write_text("\n".join([*whole[:3], '{"kind":"request","point":0,"request":{}}', ""]))
     with pytest.raises(InvalidInput, match=r"run\.jsonl:4: is no line of a run"):
         read_journal(file)
+
+
+def test_a_disk_that_is_full_ends_the_run_in_one_line(capsys, quick, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("planner.measurement.endpoint.journal.os.fsync", full)
+    code, out, err = measured(capsys, quick, *SMALL, "--concurrency", "1")
+    assert (code, out) == (2, "")
+    assert "cannot be written: No space left on device" in err
