@@ -98,7 +98,8 @@ def _columns(answer: FrontierAnswer) -> tuple[Column, ...]:
 def _frontier_table(answer: FrontierAnswer, label: str) -> Table:
     shown = spread(answer.points, MOST_ROWS)
     more = len(answer.points) - len(shown)
-    title = f"{label}: nothing has more of both" + (f" ({more} points between are left out)" if more else "")
+    left = "1 point between is" if more == 1 else f"{more} points between are"
+    title = f"{label}: nothing has more of both" + (f" ({left} left out)" if more else "")
     return Table(_columns(answer), tuple(_row(point) for point in shown), title)
 
 
