@@ -296,14 +296,15 @@ class NoFleet:
         Models that no offer carries.
     bindings : tuple of Binding
         Limits of which each alone stands in the way; none where several do together.
-    together : tuple of str
-        Limits that stand in the way together, where none does alone.
+    together : tuple of Binding
+        Limits that stand in the way together, where none does alone; each with the least of it that would do
+        without all others.
     """
 
     problem: FleetProblem
     unserved: tuple[str, ...] = ()
     bindings: tuple[Binding, ...] = ()
-    together: tuple[str, ...] = ()
+    together: tuple[Binding, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -312,4 +313,8 @@ class NoFleet:
             return f"no fleet: no deployment on these GPUs carries {', '.join(self.unserved)} within its SLO"
         if self.bindings:
             return "no fleet: " + "; or ".join(binding.sentence for binding in self.bindings)
-        return f"no fleet: {', '.join(self.together)} stand in the way together; no one of them alone"
+        each = ", ".join(
+            f"{one.name} (at least {one.needed:,.4g} {one.unit}, {one.limit:,.4g} allowed)"
+            for one in self.together
+        )
+        return f"no fleet: no one limit stands in the way alone, but together {each}"

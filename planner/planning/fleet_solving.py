@@ -136,7 +136,11 @@ def _why_none(problem: FleetProblem, gap: float, time_limit_s: float) -> NoFleet
         needed = _least_of(problem, cap, others, gap, time_limit_s)
         if needed is not None and needed > cap.most:
             bindings.append(Binding(cap.name, cap.most, needed, cap.unit))
-    return NoFleet(problem, bindings=tuple(bindings), together=tuple(cap.name for cap in caps))
+    if bindings:
+        return NoFleet(problem, bindings=tuple(bindings))
+    alone = ((cap, _least_of(problem, cap, (), gap, time_limit_s)) for cap in caps)
+    together = tuple(Binding(cap.name, cap.most, least or 0.0, cap.unit) for cap, least in alone)
+    return NoFleet(problem, together=together)
 
 
 def _least_of(

@@ -294,11 +294,11 @@ class FleetReport(Report):
                 "rows": plan.constraints,
             }
         if isinstance(outcome, NoFleet):
-            record["binding"] = [
-                {"limit": one.name, "allowed": one.limit, "needed": one.needed, "unit": one.unit}
-                for one in outcome.bindings
-            ]
-            record["binding_together"] = list(outcome.together) if not outcome.bindings else []
+            for key, listed in (("binding", outcome.bindings), ("binding_together", outcome.together)):
+                record[key] = [
+                    {"limit": one.name, "allowed": one.limit, "needed": one.needed, "unit": one.unit}
+                    for one in listed
+                ]
             record["unserved"] = list(outcome.unserved)
         return self.signed({**record, "warnings": list(self.warnings), "catalogue_digest": self.digest})
 

@@ -51,6 +51,8 @@ STEP_COLUMNS = (
     Column("unit", "unit", flexible=True),
     Column("provenance", "from", flexible=True),
 )
+COUNTED = ("nodes", "replicas", "racks", "GPUs")
+"""Units that are counted: one of them has no s."""
 HOUR_COLUMNS = (
     Column("hour", "hour", right=True),
     Column("mean_requests_per_s", "mean\nrequests/s", right=True, show=number),
@@ -155,7 +157,8 @@ def steps_table(plan: GpuPlan) -> Table:
 
 def step_text(step: Step) -> str:
     """Return a step in one line: the result, the numbers, the formula, and where it comes from."""
-    result = f"{format_significant(step.value, 4)} {step.unit}"
+    unit = step.unit.removesuffix("s") if step.value == 1 and step.unit in COUNTED else step.unit
+    result = f"{format_significant(step.value, 4)} {unit}"
     return f"{result} = {step.numbers} ({step.formula}; {step.provenance})"
 
 

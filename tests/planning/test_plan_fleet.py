@@ -344,7 +344,11 @@ def test_limits_that_bind_together_are_named():
     offers = [Offer(model="m", gpu=gpu, label="TP4", gpus=4, rate_per_s=1.0) for gpu in ("a", "b")]
     found = best_fleet(simple(supplies=supplies, offers=offers, limits=Limits(usd_per_hour=90, power_kw=16)))
     assert not found.bindings
-    assert "usd_per_hour, power_kw stand in the way together" in found.sentence
+    # 5 replicas are 3 nodes, 24 kW; with no limit on their number and power all are of a: 3 x 8 x 2 USD/h.
+    needed = {one.name: one.needed for one in found.together}
+    assert needed["power_kw"] == 24.0
+    assert needed["usd_per_hour"] == 48.0
+    assert "but together" in found.sentence
 
 
 def test_a_model_that_no_offer_carries_is_named():
