@@ -53,8 +53,9 @@ class ServiceStepTimes:
         decoding = np.where(requests > 0, decoding, 0.0)
         tokens = np.maximum(prompts, 1.0)
         alone = prefill(self.profile, parameters, tokens, cached)
-        added = prefill(self.profile, parameters, tokens, cached, fixed=False)
-        added = added - prefill(self.profile, parameters, np.ones_like(tokens), 0 * cached, fixed=False)
+        bare = {"floors": False, "once": False}
+        added = prefill(self.profile, parameters, tokens, cached, **bare)
+        added = added - prefill(self.profile, parameters, np.ones_like(tokens), 0 * cached, **bare)
         prompting = np.where(requests > 0, np.maximum(added, 0.0), alone)
         total = decoding + np.where(prompts > 0, prompting, 0.0)
         return total.reshape(arrays[0].shape) if arrays[0].ndim else float(total[0])

@@ -190,6 +190,8 @@ def steady_state(
         batch = np.clip(after * tpot / spacing, LEAST_BATCH, most)
     # What waits outside a full pool is counted by Little's law, and nothing is to be scaled about it.
     queued = np.maximum(turnaround - after * tpot - first, 0.0)
+    # A pool that only prefills gives the first token before the request waits for room to decode.
+    before, between = np.where(apart, 0.0, queued), np.where(apart, queued / after, 0.0)
     output = load / turnaround * points.copies * points.osl
     offset = factor(parameters, "ttft")
     # A closed loop yields what its requests take (Little's law): a start and an end can only cost some of it.
@@ -198,9 +200,9 @@ def steady_state(
     )
     found = Steady(
         output * served,
-        tpot,
-        median * offset + queued,
-        first * offset + queued,
+        tpot + between,
+        median * offset + before,
+        first * offset + before,
         batch,
         most,
         step,
@@ -214,7 +216,7 @@ def steady_state(
 def _loaded_prefill(profile: Profile, parameters: Array, new: Array, cached: Array, load: Array) -> Array:
     """Return what one request's prefill takes from one copy: requests that wait together share a chunk."""
     together_ = np.clip(np.maximum(load / profile.dp * 0.1, 1.0), 1.0, np.maximum(CHUNK_TOKENS / new, 1.0))
-    full = prefill(profile, parameters, new, cached, fixed=False, copies=together_)
+    full = prefill(profile, parameters, new, cached, once=False, copies=together_)
     return np.asarray(full / together_ / profile.dp / profile.pp)
 
 

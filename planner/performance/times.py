@@ -181,7 +181,8 @@ def prefill(
     new: Array,
     cached: Array,
     *,
-    fixed: bool = True,
+    floors: bool = True,
+    once: bool = True,
     copies: Array | float = 1.0,
 ) -> Array:
     """Return how long a prefill takes on one attention rank of each copy.
@@ -194,8 +195,10 @@ def prefill(
         Logarithms of factors.
     new, cached : array
         New tokens of a request and tokens before them [tokens].
-    fixed : bool
-        Whether to count what a prefill costs however short it is.
+    floors : bool
+        Whether to count what every layer costs however few tokens pass it.
+    once : bool
+        Whether to count what the engine spends on a prefill once.
     copies : array
         Requests that are in one pass together.
 
@@ -221,8 +224,8 @@ def prefill(
         + attention * factor(parameters, "prefill_attention")
         + (latency + moving) * factor(parameters, "prefill_collectives")
     )
-    if fixed:
-        time = time + (profile.layers * PREFILL_LAYER_S + PREFILL_S) * factor(parameters, "prefill_fixed")
+    least = floors * profile.layers * PREFILL_LAYER_S + once * PREFILL_S
+    time = time + least * factor(parameters, "prefill_fixed")
     light = (
         profile.dense_light_s * tokens
         + profile.expert_light_s * tokens * profile.dp
