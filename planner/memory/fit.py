@@ -263,8 +263,10 @@ def _measure(setup: Setup) -> Measure:
     rule = engine_rule(setup.stack.id)
     stages = [rule.stage(setup, index) for index in range(len(setup.stages))]
     pool = rule.pool(setup, [stage.available_bytes for stage in stages])
-    asked = -(-setup.concurrency // setup.deployment.dp) * rule.request_bytes(setup, setup.request_tokens)
-    return Measure(stages, pool, max(rule.request_bytes(setup, setup.context), asked))
+    longest = each = rule.request_bytes(setup, setup.context)
+    if setup.request_tokens != setup.context:
+        each = rule.request_bytes(setup, setup.request_tokens)
+    return Measure(stages, pool, max(longest, -(-setup.concurrency // setup.deployment.dp) * each))
 
 
 def _examine(

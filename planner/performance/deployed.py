@@ -16,7 +16,7 @@ from planner.memory.setup import Setup, engine_name, prepare, state_dtypes
 from planner.performance.costs import RowCost, build_profile
 from planner.performance.fabric import Fabric, fabric_of
 from planner.performance.host import HostTime, host_time
-from planner.performance.operators import gather_operators
+from planner.performance.operators import Operators, gather_operators
 from planner.performance.profile import Profile
 from planner.performance.steady import request_bytes
 from planner.performance.table import OperatorTable
@@ -131,7 +131,7 @@ def deploy(
     except PlannerError:
         if not measured:
             raise
-    table = operator_table(setup)
+    table = OperatorTable(operators_of(setup))
     fabric, warnings = usual_fabric(gpu, deployment.gpus, catalogue, network_bytes_per_s)
     host = host_time(catalogue=catalogue, engine=kernels, version=version)
     profile, costs = build_profile(
@@ -172,19 +172,16 @@ def deploy(
     )
 
 
-def operator_table(setup: Setup) -> OperatorTable:
-    """Return the operators of a deployment that was made ready."""
-    weights = setup.deployment.weight_dtype
-    return OperatorTable(
-        gather_operators(
-            setup.architecture,
-            setup.scheme,
-            setup.deployment.sharding,
-            kv_dtype=setup.kv_dtype,
-            stages=setup.stages,
-            plain_layers=excepted_layers(setup.model, weights),
-            state_dtypes=state_dtypes(setup),
-        )
+def operators_of(setup: Setup) -> Operators:
+    """Return the operators of a deployment that was made ready; the cache's dtype does not change them."""
+    return gather_operators(
+        setup.architecture,
+        setup.scheme,
+        setup.deployment.sharding,
+        kv_dtype=setup.kv_dtype,
+        stages=setup.stages,
+        plain_layers=excepted_layers(setup.model, setup.deployment.weight_dtype),
+        state_dtypes=state_dtypes(setup),
     )
 
 

@@ -14,11 +14,13 @@ from planner.memory.setup import Setup, engine_name
 from planner.memory.weights import KnownWeights
 from planner.performance.acceptance import Acceptance
 from planner.performance.costs import build_profile
-from planner.performance.deployed import main_format, operator_table, pool_bytes, usual_fabric
+from planner.performance.deployed import main_format, operators_of, pool_bytes, usual_fabric
 from planner.performance.fabric import Fabric
 from planner.performance.host import host_time
+from planner.performance.operators import Operators
 from planner.performance.profile import Profile
 from planner.performance.speculation import acceptance_of, check_draft
+from planner.performance.table import OperatorTable
 from planner.planning.search.records import Refusal, SearchSpace
 from planner.planning.search.usual import by_format
 from planner.scenario import Deployment, Workload
@@ -104,6 +106,7 @@ class Workbench:
         self._profiles: dict[tuple[object, ...], tuple[Profile, str]] = {}
         self._legal: set[tuple[object, ...]] = set()
         self._weights: KnownWeights = {}
+        self._operators: dict[tuple[object, ...], Operators] = {}
         self._fabrics: dict[int, Fabric] = {}
         self._accepted: dict[int, Acceptance | None] = {}
 
@@ -193,7 +196,10 @@ class Workbench:
         if key not in self._profiles:
             name, version = engine_name(deployment.engine)
             kernels = self.catalogue.resolve("stacks", name)
-            table = operator_table(setup)
+            cut = (deployment.weight_dtype, deployment.sharding)
+            if cut not in self._operators:
+                self._operators[cut] = operators_of(setup)
+            table = OperatorTable(replace(self._operators[cut], kv_dtype=setup.kv_dtype))
             profile, costs = build_profile(
                 table,
                 gpu=self.gpu,
