@@ -156,6 +156,7 @@ def _take(kept: Kept, line: dict[str, Any]) -> None:
         case "request":
             kept.points[int(line["point"])].append(Outcome.from_dict(line["request"]))
         case "end":
+            kept.points[int(line["point"])]  # One that never began cannot have ended.
             kept.ended.add(int(line["point"]))
         case other:
             raise ValueError(other)

@@ -171,5 +171,19 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Outcome:
-        """Return the outcome that `to_dict` wrote."""
-        return cls(**{**values, "gaps_s": tuple(values["gaps_s"])})
+        """Return the outcome that `to_dict` wrote; ValueError or TypeError where it is none."""
+        gaps = tuple(values["gaps_s"])
+        if not all(_is_number(values[name]) for name in ("number", "sent_s", "late_s", "chunks")):
+            raise ValueError("a number is needed")
+        if not all(map(_is_number, gaps)) or not all(_is_number(values[name], True) for name in MEASURED):
+            raise ValueError("a number is needed")
+        return cls(**{**values, "gaps_s": gaps})
+
+
+MEASURED = ("ttft_s", "e2e_s", "input_tokens", "output_tokens", "cached_tokens", "asked_isl", "asked_osl")
+
+
+def _is_number(value: object, may_be_none: bool = False) -> bool:
+    if value is None:
+        return may_be_none
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

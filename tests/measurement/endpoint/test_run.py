@@ -247,12 +247,27 @@ def test_what_is_no_file_of_a_run_is_refused(tmp_path, text):
         read_journal(file)
 
 
-def test_a_broken_line_is_named(tmp_path, quick):
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: {**line, "request": {}},
+        lambda line: {**line, "point": 7},
+        lambda line: {**line, "kind": "other"},
+        lambda line: {"kind": "end", "point": 3},
+        lambda line: {**line, "request": {**line["request"], "ttft_s": "soon"}},
+        lambda line: {**line, "request": {**line["request"], "gaps_s": [None]}},
+        lambda line: {**line, "request": {**line["request"], "sent_s": float("nan")}},
+        lambda line: {**line, "request": {**line["request"], "colour": "red"}},
+    ],
+    ids=range(8),
+)
+def test_a_broken_line_is_named(tmp_path, quick, change):
     file = tmp_path / "run.jsonl"
     load = EndpointLoad(concurrency=(1,), isl=8, osl=2, requests=2, warmup=0)
     measure_endpoint(Endpoint(url=quick), load, save=file)
     whole = file.read_text().splitlines()
-    Path(file).write_text("\n".join([*whole[:3], '{"kind":"request","point":0,"request":{}}', ""]))
+    broken = json.dumps(change(json.loads(whole[3])))
+    Path(file).write_text("\n".join([*whole[:3], broken, ""]))
     with pytest.raises(InvalidInput, match=r"run\.jsonl:4: is no line of a run"):
         read_journal(file)
 
