@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from planner.cli.load_options import network_option, speculation_options
 from planner.cli.money_options import use_options
 from planner.cli.options import Count, Fraction, Settings, report_options, requests, stacked, tokens
 from planner.cli.output import answer, write_page
+from planner.cli.progress import progress_bar
 from planner.errors import InvalidInput, shorten, unknown_name
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def command(
     if report is not None and Path(report).suffix.lower() not in (".json", ".md", ".html"):
         raise InvalidInput(f"--report {report}: a name that ends in .json, .md or .html is needed")
     rows = out if out is not None and Path(out).suffix.lower() in ROWS and not (as_json or as_csv) else None
-    with _progress() as progress, _dask(dask) as executor:
+    with progress_bar("rows") as progress, dask_executor(dask) as executor:
         found = sweep(
             **words,
             out=rows,
@@ -208,8 +208,23 @@ def _read(file: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _dask(address: str | None) -> Iterator[Executor | None]:
-    """Give the executor of a Dask cluster, and None without an address."""
+def dask_executor(address: str | None) -> Iterator[Executor | None]:
+    """Give the executor of a Dask cluster, and None without an address.
+
+    Parameters
+    ----------
+    address : str or None
+        Of its scheduler.
+
+    Yields
+    ------
+    Executor or None
+
+    Raises
+    ------
+    InvalidInput
+        Where distributed is not installed, or nothing answers.
+    """
     if address is None:
         yield None
         return
@@ -225,20 +240,6 @@ def _dask(address: str | None) -> Iterator[Executor | None]:
         raise InvalidInput(f"--dask {address}: no cluster answers there: {error}") from None
     with client:
         yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function that moves a progress bar on a terminal, and None elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("rows", total=None)
-        yield lambda done, every: bar.update(task, completed=done, total=every)
 
 
 def _draw(console: Console, report: SweepReport) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,10 @@ ANSWERED, DOES_NOT_FIT, REFUSED = "answered", "does not fit", "refused"
 
 INTERPOLATED_FROM = 20_000
 """Loads of a group from which on the steady state is read between the nodes of a grid."""
-EXACT, INTERPOLATED = "steady state", "between grid nodes (within about 1 %)"
+EXACT, INTERPOLATED = "exact", "interpolated"
+"""How a row was found: solved by itself, or read between nodes, which is within about 1 % of that."""
+
+ENDS = ("low", "high")
 
 COLUMNS: dict[str, type] = {
     "row": int,
@@ -50,17 +53,12 @@ COLUMNS: dict[str, type] = {
     "reason": str,
     "method": str,
     "output_tps_total": float,
-    "output_tps_total_low": float,
-    "output_tps_total_high": float,
     "output_tps_per_gpu": float,
     "total_tps_per_gpu": float,
     "tps_per_user": float,
     "ttft_ms": float,
-    "ttft_ms_low": float,
-    "ttft_ms_high": float,
     "tpot_ms": float,
-    "tpot_ms_low": float,
-    "tpot_ms_high": float,
+    **{f"{quantity}_{end}_ratio": float for quantity in QUANTITIES for end in ENDS},
     "usd_per_gpu_hour": float,
     "price_kind": str,
     "served_share": float,
@@ -68,7 +66,9 @@ COLUMNS: dict[str, type] = {
     "usd_per_million_tokens": float,
     "tokens_per_dollar": float,
 }
-"""Of a row, in order, with the kind of value; any of them but `row`, `model`, `gpu`, `state` may be empty."""
+"""Of a row, in order, with the kind of value; any of them but `row`, `model`, `gpu`, `state` may be empty.
+
+The ratios are the ends of the 80 % interval over the expected value: of output rates, TTFT and TPOT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,6 @@ class _Answer:
     fixed: dict[str, Any]
     service: Service | None = None
     table: SweepTable | None = None
-    spread: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 class Sweeper:
@@ -163,7 +162,7 @@ class Sweeper:
 def _figures(
     answer: _Answer, hit: float, inputs: np.ndarray, outputs: np.ndarray, at_once: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return what loads yield on a deployment, with the ends of the 80 % intervals."""
+    """Return what loads yield on a deployment."""
     service = answer.service
     assert service is not None
     if answer.table is not None:
@@ -173,11 +172,7 @@ def _figures(
     # A single output token has no time to the next one.
     tpot_ms = np.where(outputs > 1, 1e3 * found.tpot_s, np.nan)
     per_gpu = found.output_tps / service.gpus
-    named = {"output": "output_tps_total", "ttft": "ttft_ms", "tpot": "tpot_ms"}
     figures = {"output_tps_total": found.output_tps, "ttft_ms": 1e3 * found.ttft_s, "tpot_ms": tpot_ms}
-    for quantity, name in named.items():
-        low, high = answer.spread[quantity]
-        figures[f"{name}_low"], figures[f"{name}_high"] = figures[name] * low, figures[name] * high
     figures["output_tps_per_gpu"] = per_gpu
     figures["total_tps_per_gpu"] = per_gpu * (inputs + outputs) / outputs
     figures["tps_per_user"] = 1e3 / tpot_ms
@@ -235,8 +230,10 @@ def _deployed(
     ends = [(float(min(loads[name])), float(max(loads[name]))) for name in ("concurrency", "isl", "osl")]
     table = SweepTable(service, ends[0], ends[1], ends[2], hit) if many else None
     case = service.case(ends[1][1], ends[2][1], ends[0][1])
-    spread = {quantity: _factors(service, quantity, case) for quantity in QUANTITIES}
-    return _Answer(fixed, service, table, spread)
+    for quantity in QUANTITIES:
+        for end, ratio in zip(ENDS, _ratios(service, quantity, case), strict=True):
+            fixed[f"{quantity}_{end}_ratio"] = round(ratio, 6)
+    return _Answer(fixed, service, table)
 
 
 def _sizes(memory: MemoryFit, gpu: Gpu) -> dict[str, Any]:
@@ -251,7 +248,7 @@ def _sizes(memory: MemoryFit, gpu: Gpu) -> dict[str, Any]:
     }
 
 
-def _factors(service: Service, quantity: str, case: Circumstances) -> tuple[float, float]:
+def _ratios(service: Service, quantity: str, case: Circumstances) -> tuple[float, float]:
     """Return what an expected value is multiplied by for both ends of its interval, as `estimate` has it."""
     low, high = width(service.calibration, quantity, case)
     return math.exp(min(low, 0.0)), math.exp(max(high, 0.0))
@@ -267,7 +264,10 @@ def _price(
     count = len(varying["row"])
     usd = np.array([np.nan if term.usd_per_gpu_hour is None else term.usd_per_gpu_hour for term in terms])
     usd = np.tile(usd, count // len(terms))
-    varying["usd_per_gpu_hour"] = usd
+    if len(terms) == 1:
+        fixed["usd_per_gpu_hour"] = terms[0].usd_per_gpu_hour
+    else:
+        varying["usd_per_gpu_hour"] = usd
     if len({term.kind for term in terms}) == 1:
         fixed["price_kind"] = terms[0].kind
     else:

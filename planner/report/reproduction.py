@@ -115,6 +115,8 @@ SPELT: dict[str, tuple[str, Callable[[Any], str] | None]] = {
     "slo_ttft_s": ("--slo-ttft", _seconds),
     "slo_tpot_s": ("--slo-tpot", _seconds),
     "slo_e2e_s": ("--slo-e2e", _seconds),
+    "think_s": ("--think", _seconds),
+    "requests_per_user_hour": ("--requests-per-user", None),
     "disaggregated": ("--disaggregated", _pair),
     "between": ("--between", _pair),
 }

@@ -184,7 +184,10 @@ class SweepLog:
         import pyarrow.parquet
 
         schema = arrow_schema().with_metadata({"planner": json.dumps(about)})
-        with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        words = [one.name for one in schema if one.type == pyarrow.string()]
+        with pyarrow.parquet.ParquetWriter(
+            file, schema, compression="zstd", compression_level=1, use_dictionary=words
+        ) as writer:
             held: list[Any] = []
             for payload in self._payloads():
                 held.append(pyarrow.ipc.open_stream(io.BytesIO(payload)).read_all())

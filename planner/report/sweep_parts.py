@@ -214,7 +214,7 @@ def csv_header() -> str:
 
 
 def csv_text(parts: Sequence[Rows]) -> str:
-    """Return rows as lines of CSV without a header; numbers have nine digits."""
+    """Return rows as lines of CSV without a header; numbers have seven digits."""
     return "".join(_csv_lines(rows) for rows in parts)
 
 
@@ -230,9 +230,9 @@ def _csv_lines(rows: Rows) -> str:
             columns.append([_cell(value) for value in values.tolist()])
         elif COLUMNS[name] is float and (values != values).any():
             template.append("%s")
-            columns.append([f"{value:.9g}" if value == value else "" for value in values.tolist()])
+            columns.append([f"{value:.7g}" if value == value else "" for value in values.tolist()])
         else:
-            template.append("%.9g" if COLUMNS[name] is float else "%d")
+            template.append("%.7g" if COLUMNS[name] is float else "%d")
             columns.append(values.tolist())
     line = ",".join(template) + "\n"
     return "".join([line % values for values in zip(*columns, strict=True)])
@@ -242,7 +242,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.9g}"
+        return f"{value:.7g}"
     if not isinstance(value, str):
         return str(value)
     text = io.StringIO()
