@@ -212,7 +212,7 @@ def test_the_same_seed_gives_the_same_plan(answer, catalogue):
 def test_a_stricter_slo_and_more_traffic_never_need_fewer_gpus(answer, catalogue):
     gpus = answer.answer.plan.sized.gpus
     for changes in ({"slo_tpot_s": 0.008}, {"slo_share": 0.99}, {"slo_ttft_s": 0.1}, {"request_rate": 400.0}):
-        more = planner.plan(catalogue=catalogue, **{**QUESTION, **changes})
+        more = planner.plan(catalogue=catalogue, **{**QUESTION, "requests": 200, **changes})
         assert more.answer.plan.sized.gpus >= gpus, changes
 
 
