@@ -17,7 +17,7 @@ from planner.economics.use import Use
 from planner.errors import InvalidInput, Unsupported
 from planner.planning.headroom import Group, Headroom, Spares, group_of, spares_of
 from planner.planning.question import Question
-from planner.planning.replica import Carried, Missed, Progress, carried, served
+from planner.planning.replica import AT_MOST, EACH, Carried, Missed, Progress, carried, served
 from planner.planning.search import Candidate, SearchSpace
 from planner.planning.service_simulation import SimulatedLoad
 from planner.planning.traffic import Traffic
@@ -52,7 +52,7 @@ class PlanTerms(Scenario):
     rack_kw: Annotated[float, Plain, Field(gt=0, le=10_000)] | None = None
     """Power that a rack can take [kW]; None leaves racks out."""
     requests: Count = 2000
-    """Requests of the simulation at the chosen size."""
+    """Requests of the simulation at the chosen size, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +351,7 @@ def plan_on(
             load,
             workload,
             known.peak_per_s / whole.working,
-            terms.requests,
+            max(terms.requests, min(round(EACH * best.steady.concurrency), AT_MOST)),
             terms.slo,
             progress,
         ),

@@ -23,8 +23,8 @@ RATIO, LAST = 0.95, 64
 """Rates tried: the most that a replica can serve times powers of the ratio, 5 % apart and down to 4 %."""
 START = 0.92
 """Share of the rate at which medians keep the SLO that is tried first."""
-AT_LEAST, EACH = 1000, 4
-"""Requests of one simulation: so many, and so many for each that is there at once when most are served."""
+AT_LEAST, EACH = 1000, 10
+"""Requests of one simulation: so many, and so many for each that is there at once while medians hold."""
 AT_MOST = 50_000
 
 Progress = Callable[[int, int], None]
@@ -186,7 +186,6 @@ class _Steady:
 
     point: Point
     capacity_per_s: float
-    at_capacity: float
 
 
 def _steady_points(found: SearchResult, slo: LatencySlo) -> list[_Steady]:
@@ -201,7 +200,7 @@ def _steady_points(found: SearchResult, slo: LatencySlo) -> list[_Steady]:
         of_option = np.flatnonzero(found.found.option == option)
         full = of_option[np.argmax(found.found.output_tps[of_option])]
         capacity = float(found.found.output_tps[full]) / found.osl
-        points.append(_Steady(found.point(meeting, best), capacity, float(found.found.concurrency[full])))
+        points.append(_Steady(found.point(meeting, best), capacity))
     return points
 
 
@@ -215,12 +214,12 @@ def _verified(
 ) -> Carried | SimulationResult:
     """Return the highest rate of the grid at which the share keeps the SLO, or the simulation at the lowest.
 
-    The grid hangs on the capacity alone, and the seed is the same for all, so that at each of its rates a
-    stricter SLO is kept by no more requests than a looser one.
+    The grid hangs on the capacity alone, and the seed is the same for all, so that another SLO is judged at
+    the same rates and by the same arrivals.
     """
     candidate, capacity = steady.point.candidate, steady.capacity_per_s
     ready = ready_to_simulate(asked, card, candidate.deployment, candidate.memory, workload)
-    requests = int(min(max(AT_LEAST, EACH * steady.at_capacity), AT_MOST))
+    requests = int(min(max(AT_LEAST, EACH * steady.point.concurrency), AT_MOST))
     results: dict[int, SimulationResult] = {}
 
     def keeps(step: int) -> bool:
