@@ -51,6 +51,7 @@ def test_every_option_that_is_an_argument_is_spelt_as_command_lines_are_written(
         "fit --model llama-3.3-70b --gpu h100 --tp 4 --context 32Ki --text-only --memory-fraction 0.85",
         "predict --model kimi-k3 --gpu b200 --isl 1k --osl 400 --rate 0.1 --network '25 GB/s'",
         "predict --model deepseek-r1 --gpu b200 --tp 8 --isl 8k --osl 1k --disaggregated 8:16",
+        "prices own mi355x,b200 --life-years 5 --resale 0.1 --capex mi355x=31000",
         "simulate --model llama-3.1-8b --gpu h100 --isl 1k --osl 64 --rate 4 --requests 50 --slo-ttft 50ms",
         "sweep --model llama-3.1-8b --gpu h100,mi300x --isl 1k,2k --osl 64 --price h100=2/3 --tp 1,2",
     ],

@@ -22,17 +22,8 @@ from planner.report.verification import (
     price_dates,
 )
 
-FUNCTIONS = (
-    "fit",
-    "own",
-    "predict",
-    "simulate",
-    "validate",
-    "compare",
-    "frontier",
-    "plan",
-    "breakeven",
-    "sweep",
+FUNCTIONS = frozenset(
+    ["fit", "predict", "simulate", "validate", "compare", "frontier", "plan", "breakeven", "sweep", "own"]
 )
 """What a report may ask; no other name of a file is ever called."""
 
