@@ -1,4 +1,4 @@
-"""The file of a run: one line of JSON for each request, on the disk as soon as it is answered."""
+"""The file of a run: one line of JSON for each request, on the disk as soon as it was answered."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +17,15 @@ from planner.measurement.endpoint.records import Endpoint, EndpointLoad, Outcome
 
 SCHEMA = "planner.endpoint-run/1"
 
+GATHER_S = 0.1
+"""How long an answer may wait until it is written."""
+
 
 class Journal:
     """Writes lines in a thread of its own, so that the disk never holds up the clock.
 
-    All lines that wait are written together and forced to the disk once.
+    It waits a moment for others, so as not to work while many streams end together; then all lines that wait
+    are written, and forced to the disk once.
 
     Parameters
     ----------
@@ -50,7 +55,7 @@ class Journal:
         Parameters
         ----------
         line : dict
-            JSON-ready.
+            JSON-ready, but for an `Outcome`, which the thread puts into words.
         """
         self._check()
         self._waiting.put(line)
@@ -70,10 +75,12 @@ class Journal:
         ended = False
         while not ended:
             lines = [self._waiting.get()]
+            if lines[0] is not None:
+                time.sleep(GATHER_S)
             while not self._waiting.empty():
                 lines.append(self._waiting.get())
             ended = lines[-1] is None
-            texts = [json.dumps(line, separators=(",", ":")) + "\n" for line in lines if line is not None]
+            texts = [_text(line) for line in lines if line is not None]
             try:
                 self._file.write("".join(texts).encode())
                 self._file.flush()
@@ -81,6 +88,10 @@ class Journal:
             except OSError as error:
                 self._failed = error
                 return
+
+
+def _text(line: dict[str, Any]) -> str:
+    return json.dumps(line, separators=(",", ":"), default=Outcome.to_dict) + "\n"
 
 
 @dataclass(slots=True)

@@ -230,7 +230,7 @@ class _Run:
 
         def heard(outcome: Outcome) -> None:
             point.outcomes.append(outcome)
-            journal.add({"kind": "request", "point": number, "request": outcome.to_dict()})
+            journal.add({"kind": "request", "point": number, "request": outcome})
             if self._progress is not None:
                 self._progress(len(point.outcomes), len(asked), name)
 
