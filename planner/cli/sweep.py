@@ -60,7 +60,7 @@ def _axis(name: str, what: str, example: str) -> Callable[[Any], Any]:
 
 axes_options = stacked(
     click.option("--model", metavar="MODEL[,MODEL...]", help="Models by id, alias or path."),
-    click.option("--gpu", metavar="GPU[,GPU...]", help="Accelerators by id or alias."),
+    click.option("--gpu", metavar="GPU[,GPU...]", help="Accelerator by id or alias; several with commas."),
     _axis("isl", "Input tokens", "1k,8k or 128..32Ki (doubling)"),
     _axis("osl", "Output tokens", "256,1k"),
     _axis("concurrency", "Requests at once", "1..256 or 1,7,50  [default: 1]"),
@@ -78,13 +78,23 @@ axes_options = stacked(
 
 # Limits of the engine have no default here, so that a file may give them.
 limits_options = stacked(
-    click.option("--memory-fraction", type=Fraction(), metavar="SHARE", help="The engine's memory fraction."),
     click.option(
-        "--max-num-batched-tokens", type=tokens(), metavar="TOKENS", help="Tokens of one step, at most."
+        "--memory-fraction", type=Fraction(), metavar="SHARE", help="The engine's memory fraction, 0 to 1."
     ),
-    click.option("--max-num-seqs", type=requests(), metavar="N", help="Requests run at once, at most."),
     click.option(
-        "--speculative-tokens", type=Count(0, 64, "tokens"), metavar="N", help="Tokens drafted each step."
+        "--max-num-batched-tokens",
+        type=tokens(),
+        metavar="TOKENS",
+        help="Tokens of one engine step, at most.",
+    ),
+    click.option(
+        "--max-num-seqs", type=requests(), metavar="N", help="Requests the engine runs at once, at most."
+    ),
+    click.option(
+        "--speculative-tokens",
+        type=Count(0, 64, "tokens"),
+        metavar="N",
+        help="Tokens drafted each step; above 0 the checkpoint's draft layers are loaded.",
     ),
     click.option("--text-only", is_flag=True, default=None, help="Do not load vision and audio towers."),
 )
