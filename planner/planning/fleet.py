@@ -184,7 +184,8 @@ class FleetPlan:
     served_per_s : dict of str to tuple of float
         Requests of each model that are served in each hour [requests/s].
     status : str
-        What the solver says: "optimal", or "time limit" with the best that was found.
+        "optimal" within the gap that was asked for, or "best found": in the time, or by parts, which have a
+        bound that the gap is counted from.
     gap : float
         How far the objective may be from the best there is, as a share of it.
     solve_s : float

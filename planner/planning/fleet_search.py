@@ -90,8 +90,9 @@ def _by_hour(problem: FleetProblem, caps: Sequence[Cap], gap: float, deadline: f
     """Solve each hour by itself, equal ones once, each in its share of the time."""
     columns = list(zip(*(one.rates_per_s for one in problem.demands), strict=True))
     different = [column for column in dict.fromkeys(columns) if any(column)]
-    large = len(problem.offers) * len(different) > FEW_COLUMNS and problem.objective == "least-cost"
-    way = _narrowed if large else _together
+    way = _together
+    if len(problem.offers) * len(different) > FEW_COLUMNS:
+        way = _narrowed if problem.objective == "least-cost" else _units_first
     known: dict[tuple[float, ...], Solved] = {}
     for i, column in enumerate(different):
         share = _left(deadline) / (len(different) - i)

@@ -114,7 +114,7 @@ def _plan(problem: FleetProblem, found: Solved, solve_s: float) -> FleetPlan:
         placements=tuple(placements),
         stands=tuple(stands),
         served_per_s=served,
-        status="optimal" if found.optimal else "time limit",
+        status="optimal" if found.optimal else "best found",
         gap=missing / abs(found.objective) if found.objective else 0.0,
         solve_s=solve_s,
         variables=found.variables,

@@ -120,8 +120,8 @@ class FleetReport(Report):
         said = []
         if plan is not None and plan.status != "optimal":
             said.append(
-                f"the solver's time ended: a fleet up to {100 * plan.gap:.2g} % better may exist; name fewer "
-                "types, or allow a larger gap"
+                f"the best is not proven: a fleet up to {100 * plan.gap:.2g} % better may exist; fewer types "
+                "and hours can be solved further"
             )
         return tuple(said)
 
