@@ -37,6 +37,7 @@ def fit_answer(asked: Question, gpu: Gpu, judged: Judgement) -> FitAnswer:
         config_status=asked.model.config_status,
         gpu=gpu.id,
         gpu_name=gpu.name,
+        vendor=gpu.vendor,
         node_gpus=gpu.node_gpus,
         sized=asked.sizes.given,
         memory=judged.memory,

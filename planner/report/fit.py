@@ -32,8 +32,8 @@ class FitAnswer:
     ----------
     model, model_name, config_status : str
         Id, name, and whether the model's configuration was published, recalled or inferred.
-    gpu, gpu_name : str
-        Id and name of the accelerator.
+    gpu, gpu_name, vendor : str
+        Id, name and vendor of the accelerator.
     node_gpus : int
         GPUs of one node.
     sized : bool
@@ -85,6 +85,7 @@ class FitAnswer:
     accuracy: MemoryAccuracy | None = None
     others: tuple[MemoryFit, ...] = ()
     notes: tuple[str, ...] = ()
+    vendor: str = ""
 
     @property
     def named(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from planner.report.figures.style import INK, SERIES, error_bar, plain, styled
+from planner.report.figures.style import INK, SERIES, error_bar, gpu_colours, plain, styled
 from planner.report.prediction_text import interval, number
 from planner.report.sentences import gpu_label
 
@@ -31,11 +31,12 @@ def throughput_figure(answers: Sequence[PredictAnswer]) -> Figure:
 
     shown = [answer for answer in answers if answer.answered]
     rates = [answer.figures["output_tps_per_gpu"] for answer in shown]
+    colours = gpu_colours([(answer.gpu, answer.fit.vendor) for answer in shown])
     bar = Bar(
         x=[_label(answer) for answer in shown],
         y=[rate.value for rate in rates],
         error_y=error_bar(*zip(*((rate.value, rate.low, rate.high) for rate in rates), strict=True)),
-        marker={"color": SERIES[0]},
+        marker={"color": [colours[answer.gpu] for answer in shown]},
         customdata=[
             [number(rate.value), interval(rate), answer.predicted.source_of("output_tps_per_gpu")]
             for answer, rate in zip(shown, rates, strict=True)
