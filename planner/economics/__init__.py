@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         owning_price,
         resale_value,
     )
+    from planner.economics.per_token import CACHED_WEIGHT, TokenCosts, cached_weight, token_costs
     from planner.economics.prices import (
         API,
         GIVEN,
@@ -34,12 +35,11 @@ if TYPE_CHECKING:
         terms_given,
     )
     from planner.economics.rates import hourly_cost_usd, output_rate_per_usd_per_hour
-    from planner.economics.token_costs import CACHED_WEIGHT, TokenCosts, cached_weight, token_costs
     from planner.economics.use import FULL_LOAD, HOURS_PER_MONTH, HOURS_PER_YEAR, Use
 
 _HOMES = {
     "API": "prices",
-    "CACHED_WEIGHT": "token_costs",
+    "CACHED_WEIGHT": "per_token",
     "CostPart": "prices",
     "Currency": "currency",
     "DOLLAR": "currency",
@@ -55,9 +55,9 @@ _HOMES = {
     "OwningTerms": "owning",
     "Power": "energy",
     "PricePerHour": "prices",
-    "TokenCosts": "token_costs",
+    "TokenCosts": "per_token",
     "Use": "use",
-    "cached_weight": "token_costs",
+    "cached_weight": "per_token",
     "capital_recovery_factor": "owning",
     "catalogue_price": "prices",
     "check_kinds": "kinds",
@@ -82,7 +82,7 @@ _HOMES = {
     "resale_value": "owning",
     "book_view": "owning",
     "terms_given": "prices",
-    "token_costs": "token_costs",
+    "token_costs": "per_token",
     "usd_per_month": "monthly",
 }
 

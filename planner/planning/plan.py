@@ -12,7 +12,7 @@ from pydantic import Field
 from planner.catalogue import Gpu
 from planner.economics import PricePerHour
 from planner.economics.energy import Power, power_of
-from planner.economics.token_costs import TokenCosts, token_costs
+from planner.economics.per_token import TokenCosts, token_costs
 from planner.economics.use import Use
 from planner.errors import InvalidInput, Unsupported
 from planner.planning.headroom import Group, Headroom, Spares, group_of, spares_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from planner.catalogue import Catalogue, Gpu
-from planner.economics.token_costs import token_costs
+from planner.economics.per_token import token_costs
 from planner.errors import DoesNotFit, InvalidInput, PlannerError
 from planner.memory import MemoryFit
 from planner.performance.intervals import QUANTITIES, width

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from planner.economics import PricePerHour, Use
-from planner.economics.token_costs import TokenCosts, token_costs
+from planner.economics.per_token import TokenCosts, token_costs
 from planner.measurement.compared import MISSES, NO_FIT, Compared
 from planner.performance.intervals import Estimate
 from planner.planning.compare import Option, Ranking, merit, rank

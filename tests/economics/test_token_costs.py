@@ -230,3 +230,13 @@ def test_planning_assumes_less_than_everything_and_says_so(catalogue):
 
 def test_a_month_has_730_hours():
     assert usd_per_month(gpus=8, usd_per_gpu_hour=2.5) == 14_600
+
+
+def test_no_module_hides_a_public_function_of_its_name():
+    """Importing a submodule sets it on the package, where it would hide a function of the same name."""
+    import pkgutil
+
+    import planner.economics
+
+    modules = {module.name for module in pkgutil.iter_modules(planner.economics.__path__)}
+    assert not modules & set(planner.economics.__all__)
