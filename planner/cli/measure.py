@@ -55,4 +55,6 @@ def command() -> None:
     \b
     Examples:
       planner measure endpoint http://localhost:8000 --isl 1k --osl 256 --concurrency 1,8,32
+      planner measure gpu --suite full
+      planner measure engine --model qwen3-30b-a3b --gpu h200
     """

@@ -1,0 +1,1 @@
+"""Measuring an inference engine: it is started here with random weights, timed, and stopped again."""
