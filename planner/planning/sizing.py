@@ -108,6 +108,11 @@ def judge(
         return Judgement(smallest, None, smallest)
 
 
+def fills_nodes(gpu: Gpu, count: int) -> bool:
+    """Return whether a number of GPUs is part of a node or whole nodes: baseboard parts are sold so."""
+    return not gpu.whole_nodes or count <= gpu.node_gpus or count % gpu.node_gpus == 0
+
+
 def layouts(sizes: Sizes, gpu: Gpu, base: Deployment) -> list[Deployment]:
     """Return the deployments that the given sizes may mean, the usual one first.
 

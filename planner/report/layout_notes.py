@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.catalogue import Gpu
 from planner.planning.other_layouts import layout_cautions
-from planner.planning.sizing import Judgement, Sizes, layouts
+from planner.planning.sizing import Judgement, Sizes, fills_nodes, layouts
 from planner.report.sentences import gpu_label, layout
 
 
@@ -38,5 +38,11 @@ def layout_notes(judged: Judgement, gpu: Gpu, sizes: Sizes) -> tuple[str, ...]:
         said.append(
             f"{deployment.gpus} GPUs do not divide a node of {gpu.node_gpus}: the smallest that divides or "
             f"fills nodes is {even.gpus} x {gpu_label(gpu.id)} ({layout(even)})"
+        )
+    elif not fills_nodes(gpu, deployment.gpus):
+        nodes = -(-deployment.gpus // gpu.node_gpus)
+        said.append(
+            f"{deployment.gpus} GPUs fill no whole nodes of {gpu.node_gpus}: {nodes} nodes have "
+            f"{nodes * gpu.node_gpus}, and rates for each GPU and costs leave out those that idle"
         )
     return (*said, *layout_cautions(deployment, gpu.node_gpus))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.catalogue import Gpu
 from planner.performance.parameters import neutral
 from planner.performance.profile import stack
 from planner.performance.times import prefill
@@ -40,16 +41,26 @@ class Option:
     gpus: int
 
 
-def aggregated(units: Sequence[Unit], counts: Iterable[int], copies: bool) -> Iterator[Option]:
+def fills_evenly(gpu: Gpu, size: int, count: int) -> bool:
+    """Return whether copies of a size fill a number of GPUs without one that lies over the edge of a node.
+
+    A copy within the GPUs that fast links join is taken to use these links alone: eight copies of three GPUs
+    have no place in three nodes of eight.
+    """
+    joined = max(gpu.node_gpus, gpu.domain_gpus)
+    return not gpu.whole_nodes or count <= joined or size > joined or joined % size == 0
+
+
+def aggregated(gpu: Gpu, units: Sequence[Unit], counts: Iterable[int], copies: bool) -> Iterator[Option]:
     """Yield every unit in as many copies as fill each number of GPUs."""
     for count in counts:
         for place, unit in enumerate(units):
             each = unit.deployment.gpus
-            if count % each == 0 and (copies or count == each):
+            if count % each == 0 and (copies or count == each) and fills_evenly(gpu, each, count):
                 yield Option(place, count // each, -1, 0, count)
 
 
-def apart(units: Sequence[Unit], counts: Iterable[int], isl: float) -> Iterator[Option]:
+def apart(gpu: Gpu, units: Sequence[Unit], counts: Iterable[int], isl: float) -> Iterator[Option]:
     """Yield pools of copies that only prefill beside pools that decode, filling each number of GPUs.
 
     Of each size only the layouts with the quickest prefill are tried for the first pool: all have the same
@@ -60,6 +71,8 @@ def apart(units: Sequence[Unit], counts: Iterable[int], isl: float) -> Iterator[
         for place, unit in enumerate(units):
             for first in filling.get(_formats(unit), ()):
                 each, other = units[first].deployment.gpus, unit.deployment.gpus
+                if not all(fills_evenly(gpu, size, count) for size in (each, other)):
+                    continue
                 for copies in _evenly(_splits(count, each, other)):
                     yield Option(place, copies, first, (count - copies * other) // each, count)
 

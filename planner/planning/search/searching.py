@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.catalogue import Gpu
-from planner.errors import InvalidInput
+from planner.errors import IllegalDeployment, InvalidInput
 from planner.memory.built import SameModel, architecture_of
 from planner.memory.setup import engine_name
 from planner.performance.levels import calibration_of
@@ -21,10 +21,12 @@ from planner.planning.search.options import aggregated, apart
 from planner.planning.search.records import LeftOut, SearchSpace
 from planner.planning.search.result import SATURATED, SearchResult
 from planner.planning.search.units import Refusals, Workbench
+from planner.planning.sizing import fills_nodes
 from planner.scenario.legal import can_disaggregate
 
 PER_DOUBLING = 2
 """Rungs of the ladder of loads to a doubling."""
+NO_WHOLE_NODES = "no whole nodes"
 HALVINGS = 30
 """Halvings of the logarithm of a load that a rate leaves in the system."""
 
@@ -60,20 +62,21 @@ def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> S
     tried = _with_sizes(space or SearchSpace(), asked)
     architecture = architecture_of(SameModel(asked.model))
     check_drafts(max(drafts(architecture, tried, asked.base)), tried.draft, tried.tokens_per_step)
-    counts, refused = gpu_counts(card, tried), Refusals()
+    refused = Refusals()
+    counts = _whole_nodes(card, gpu_counts(card, tried), refused)
     bench = Workbench(model=asked.model, gpu=card, workload=workload, space=tried, catalogue=asked.catalogue)
     wanted = list(deployments(architecture, counts, tried, asked.base))
     if not wanted:
         raise InvalidInput(_unfilled(tried, counts))
     units = bench.units(wanted, refused)
-    options = list(aggregated(units, counts, tried.copies))
+    options = list(aggregated(card, units, counts, tried.copies))
     engine = asked.catalogue.resolve("stacks", engine_name(asked.base.engine)[0])
     calibration = calibration_of(asked.catalogue)
     separate = _tries_apart(tried.disaggregated, measured_apart(asked.model, card, engine, calibration))
     if separate and not can_disaggregate(engine):
         refused.add("prefill apart", f"{engine} does not hand a cache from one server to another")
     elif separate:
-        options += apart(units, counts, float(workload.isl))
+        options += apart(card, units, counts, float(workload.isl))
     if not options:
         return SearchResult.empty(asked, card, tried, refused.records(), separate)
     evaluator = Evaluator(
@@ -113,6 +116,20 @@ def _steady(evaluator: Evaluator, found: Found) -> tuple[np.ndarray, LeftOut]:
     unlikely = ~overloaded & (found.tpot_s < quickest)
     counts = LeftOut(overloaded=int(overloaded.sum()), unlikely=int(unlikely.sum()))
     return ~overloaded & ~unlikely, counts
+
+
+def _whole_nodes(card: Gpu, counts: tuple[int, ...], refused: Refusals) -> tuple[int, ...]:
+    """Return the numbers of GPUs that fill nodes, and count the others: what they leave idle is paid for."""
+    whole = tuple(count for count in counts if fills_nodes(card, count))
+    for count in counts:
+        if count not in whole:
+            node = card.node_gpus
+            less = count // node * node
+            why = f"{count} x {card.id} fill no whole nodes of {node}; {less} and {less + node} do"
+            if not whole:
+                raise IllegalDeployment(f"gpus: {why}")
+            refused.add(NO_WHOLE_NODES, why)
+    return whole
 
 
 def _unfilled(space: SearchSpace, counts: tuple[int, ...]) -> str:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from planner.errors import InvalidInput, UnknownName
+from planner.errors import IllegalDeployment, InvalidInput, UnknownName
 from planner.memory.built import SameModel, architecture_of
 from planner.planning.search import SearchSpace, search
 from planner.planning.search.layouts import deployments, divisors, gpu_counts
@@ -29,6 +29,28 @@ def test_numbers_of_gpus_are_those_a_type_comes_in(gpu: str, counts: tuple[int, 
 
 def test_numbers_that_were_given_are_taken() -> None:
     assert gpu_counts(CATALOGUE.gpu("b200"), SearchSpace(gpus=(24, 3, 3))) == (3, 24)
+
+
+def test_numbers_that_leave_gpus_of_a_node_idle_are_not_filled() -> None:
+    """They would be paid for, so that nothing for each GPU could be compared with whole nodes."""
+    result = searched(*LLAMA, space=SearchSpace(gpus=(8, 12, 16)))
+    assert {option.gpus for option in result.evaluator.options} == {8, 16}
+    refused = {one.reason: one for one in result.refused}
+    assert refused["no whole nodes"].example == "12 x b200-sxm fill no whole nodes of 8; 8 and 16 do"
+    # A rack joins 72 GPUs, and comes in trays of 4; a server holds any number of cards.
+    for gpu in ("gb200", "rtx-pro-6000"):
+        options = searched("llama-3.1-8b", gpu, space=SearchSpace(gpus=(12,))).evaluator.options
+        assert {option.gpus for option in options} == {12}
+
+
+def test_no_copy_lies_over_the_edge_of_a_node() -> None:
+    """Eight copies of three GPUs have no place in three nodes of eight, but one of them has in one node."""
+    options = searched(*LLAMA, space=SearchSpace(gpus=(6, 24), every_layout=True)).evaluator
+    sizes = {
+        count: {options.units[one.unit].deployment.gpus for one in options.options if one.gpus == count}
+        for count in (6, 24)
+    }
+    assert sizes == {6: {1, 2, 3, 6}, 24: {1, 2, 4, 8, 12, 24}}
 
 
 def test_every_split_of_a_dense_model_is_tried_once() -> None:
@@ -122,6 +144,7 @@ def test_llama_cpp_has_no_copies_of_attention_and_no_separate_prefill() -> None:
     ("space", "error", "said"),
     [
         (SearchSpace(tp=(3,)), InvalidInput, "tp 3: no whole copies"),
+        (SearchSpace(gpus=(9,)), IllegalDeployment, "9 x b200-sxm fill no whole nodes of 8; 8 and 16 do"),
         (SearchSpace(kv_dtypes=("auto", "fp7")), InvalidInput, "'fp7' is unknown"),
         (SearchSpace(weight_dtypes=("nfp4",)), UnknownName, "unknown weight dtype 'nfp4'"),
         (SearchSpace(draft="eagle3"), InvalidInput, "nothing is drafted"),
