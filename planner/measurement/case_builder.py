@@ -19,7 +19,7 @@ from planner.measurement.serving_points import ServingPoint
 from planner.measurement.serving_setup import PointSetup, SetupResolver, missing_statement, weight_bits
 from planner.measurement.serving_sources import source_families
 from planner.measurement.setups import NotPredictable
-from planner.measurement.static_runs import OWN_RUNS
+from planner.measurement.static_runs import OWN_SOURCES
 from planner.measurement.usual_layouts import Pools, pools_of
 from planner.memory.built import SameModel, architecture_of
 from planner.performance.deployed import Deployed, deploy
@@ -346,7 +346,7 @@ def _teaches(point: ServingPoint, kind: int, measured: tuple[float, float, float
     tpot = known[1] and kind != STATIC and not mixed and (plain or not odd)
     guessed = kind == SERVICE and point.prefix_hit is None and bool(flags & ServingFlag.CACHED_INPUT)
     # The latency of most static batches is that of the whole batch; own runs timed the prefill by itself.
-    own = point.source == OWN_RUNS
+    own = point.source in OWN_SOURCES
     tpot = known[1] if own else tpot
     ttft = known[2] and (own or kind not in (STATIC, DECODE)) and not guessed
     return known[0] and not guessed, tpot, ttft

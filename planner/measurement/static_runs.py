@@ -8,6 +8,9 @@ from planner.measurement.serving_points import COLUMNS, ServingPoint
 from planner.measurement.serving_sources import serving_directory
 
 OWN_RUNS = "planner's own static batches on one H200"
+OWN_ENGINE = "planner measure engine"
+"""What the column `source` says of runs by that hook: steps and prefills are timed by themselves, too."""
+OWN_SOURCES = (OWN_RUNS, OWN_ENGINE)
 FILE = "h200_vllm_static.csv"
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from planner.catalogue import Catalogue, Gpu
 from planner.errors import PlannerError
-from planner.measurement.engine.rows import OWN_ENGINE, serving_rows
+from planner.measurement.engine.rows import serving_rows
 from planner.measurement.engine.running import EngineResult
 from planner.measurement.importers.formats import read_results
 from planner.measurement.importers.sources import open_source
 from planner.measurement.importers.tidy import startup_row
+from planner.measurement.static_runs import OWN_ENGINE
 from planner.measurement.user_folder import append_rows
 
 NAME = "engine"

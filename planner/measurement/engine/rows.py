@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.measurement.engine.plan import EngineRun
+from planner.measurement.static_runs import OWN_ENGINE
 
-OWN_ENGINE = "planner measure engine"
-"""What the column `source` says of runs by this hook."""
 STATIC_NOTE = "static offline batch, dummy weights"
 LOAD_NOTE = "closed loop over the engine's own interface (no HTTP), dummy weights"
 
