@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -174,7 +175,8 @@ def adapt(calibration: Calibration, points: Sequence[ServingPoint], catalogue: C
     seen = {
         name: calibration.seen.get(name, frozenset()) | names for name, names in seen_by(usable.cases).items()
     }
-    source = f"{calibration.source}; and {len(usable)} points of your own"
+    what = "point" if len(usable) == 1 else "points"
+    source = f"{calibration.source}; and {len(usable):,} {what} of your own"
     return replace(calibration, levels=levels, seen=seen, source=source)
 
 
@@ -201,7 +203,7 @@ def calibration_yaml(calibrated: Calibrated) -> str:
         A catalogue file with `calibration:`, `intervals:` and `seen:`.
     """
     calibration = calibrated.calibration
-    title = calibration.source.removeprefix("calibrated: ").rsplit(" (", 1)[0]
+    title = _DATED.sub("", calibration.source.removeprefix("calibrated: "))
     lines = [
         "# What `planner calibrate` found: shifts of the time model's parameters, widths of intervals, and",
         "# what was measured. Written by it; see docs/performance.md.",
@@ -230,6 +232,8 @@ def calibration_yaml(calibrated: Calibrated) -> str:
 
 
 _ORIGIN = ("    source: calibration", "    confidence: measured")
+_DATED = re.compile(r" \(\d{4}-\d\d-\d\d\)")
+"""The date behind a source, which stands in a field of its own."""
 
 
 def write_calibration(calibrated: Calibrated, path: Path) -> None:

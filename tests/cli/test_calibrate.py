@@ -35,6 +35,15 @@ def test_own_points_move_predictions_towards_them(planner, own, tmp_path):
     assert abs(after - wanted) < 0.5 * abs(before - wanted)
 
 
+def test_predictions_say_that_they_know_of_own_points(planner, own, tmp_path):
+    out = tmp_path / "own.yaml"
+    assert planner("calibrate", str(own), "--out", str(out)).code == 0
+    ran = planner(*ASKED[:-1], "--catalogue", str(out))
+    assert "; and 2 points of your own (" in " ".join(ran.out.split())
+    again = planner("calibrate", str(own), "--catalogue", str(out))
+    assert "; and 2 points of your own" in " ".join(again.out.split())
+
+
 def test_what_was_found_is_drawn(planner, own):
     ran = planner("calibrate", str(own))
     assert ran.code == 0
