@@ -37,6 +37,7 @@ ALLOWED = {
     "measurement": {"pandas", "numpy", "scipy", "pydantic"},
     "report": {"pandas", "plotly", "pyarrow", "rich"},
     "cli": {"click", "distributed", "rich", "yaml"},
+    "dashboard": {"pandas", "plotly", "streamlit"},
 }
 
 

@@ -44,6 +44,7 @@ COMMANDS = (
     "calibrate",
     "import",
     "measure",
+    "ui",
 )
 """Each stands in the module of its name and is imported when it is asked for."""
 

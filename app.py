@@ -1,0 +1,5 @@
+"""The dashboard from a checkout: `streamlit run app.py`."""
+
+from planner.dashboard.main import main
+
+main()

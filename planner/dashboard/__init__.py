@@ -1,0 +1,1 @@
+"""The dashboard: a page for each question, which asks the front door and shows its reports."""

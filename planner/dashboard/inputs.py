@@ -1,0 +1,132 @@
+"""Controls that stand for values of the scenario, whichever page shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from planner.cli.options import HIGHEST_PRICE, LARGEST_SIZE, LARGEST_TOKENS, LOWEST_PRICE
+from planner.dashboard.asking import OWN_MODEL_RECORD, catalogue
+from planner.dashboard.scenario import ENGINES, KV_DTYPES, MOST_GPUS, OWN_MODEL, WEIGHT_DTYPES, Scenario
+from planner.report.sentences import gpu_label
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+AS_PUBLISHED, SMALLEST = "as published", "the smallest that fits"
+
+
+def scenario() -> Scenario:
+    """Return the scenario of this session, which all pages read and change."""
+    held: Scenario = st.session_state.setdefault("scenario", {})
+    return held
+
+
+def _seeded(name: str, value: Any) -> str:
+    """Return the key of a control; a page that is opened again starts from the scenario."""
+    key = f"input {name}"
+    if key not in st.session_state:
+        st.session_state[key] = value
+    return key
+
+
+def _keep(name: str, value: Any) -> None:
+    """Put a value into the scenario; None takes it out."""
+    if value is None:
+        scenario().pop(name, None)
+    else:
+        scenario()[name] = value
+
+
+def model_and_gpus() -> None:
+    """Ask for the model and the accelerators."""
+    book, now = catalogue(), scenario()
+    models = book.model_ids()
+    if OWN_MODEL_RECORD in st.session_state:
+        models = [OWN_MODEL, *models]
+    key = _seeded("model", now["model"])
+    _keep("model", st.selectbox("Model", models, key=key))
+    key = _seeded("gpu", list(now["gpu"]))
+    chosen = st.multiselect(
+        "Accelerators", book.gpu_ids(), key=key, format_func=gpu_label, max_selections=MOST_GPUS
+    )
+    _keep("gpu", tuple(chosen))
+
+
+def lengths() -> None:
+    """Ask for the tokens of a request."""
+    left, right = st.columns(2)
+    with left:
+        whole("isl", "Input tokens", LARGEST_TOKENS)
+    with right:
+        whole("osl", "Output tokens", LARGEST_TOKENS)
+
+
+def whole(name: str, label: str, most: int, help: str | None = None) -> None:
+    """Ask for a whole number; an empty field is a value that is not given."""
+    key = _seeded(name, scenario().get(name))
+    _keep(name, st.number_input(label, 1, most, None, 1, key=key, help=help))
+
+
+def part(name: str, label: str, least: float, most: float, help: str | None = None) -> None:
+    """Ask for a number; an empty field is a value that is not given."""
+    key = _seeded(name, scenario().get(name))
+    _keep(name, st.number_input(label, least, most, None, format="%.6g", key=key, help=help))
+
+
+def chosen_count(name: str, label: str, counts: tuple[int, ...], none: str) -> None:
+    """Ask for one of some numbers by a slider, whose first place is a value that is not given."""
+    now = scenario().get(name)
+    places: list[int | None] = [None, *sorted({*counts, *([now] if now else [])})]
+    key = _seeded(name, now)
+    shown = {place: none if place is None else f"{place:,}" for place in places}
+    _keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
+
+
+def chosen_part(name: str, label: str, none: str) -> None:
+    """Ask for a share by a slider, whose first place is a value that is not given."""
+    now = scenario().get(name)
+    places: list[float | None] = [None, *sorted({*SHARES, *([now] if now else [])})]
+    shown = {place: none if place is None else f"{place:.4g}" for place in places}
+    key = _seeded(name, now)
+    _keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
+
+
+def prices() -> None:
+    """Ask for the price of each accelerator; where one is missing they are compared without money."""
+    held = dict(scenario().get("price", {}))
+    for gpu in scenario()["gpu"]:
+        key = _seeded(f"price {gpu}", held.get(gpu))
+        usd = st.number_input(
+            f"{gpu_label(gpu)}, USD per GPU-hour", LOWEST_PRICE, HIGHEST_PRICE, None, 0.05, key=key
+        )
+        if usd is None:
+            held.pop(gpu, None)
+        else:
+            held[gpu] = usd
+    _keep("price", held or None)
+
+
+def engine_and_formats() -> None:
+    """Ask for engine and formats of weights and KV cache."""
+    now = scenario()
+    engine, weights, cache = st.columns(3)
+    with engine:
+        chosen = st.selectbox("Engine", ENGINES, key=_seeded("engine", now.get("engine", ENGINES[0])))
+        _keep("engine", None if chosen == ENGINES[0] else chosen)
+    with weights:
+        places = (AS_PUBLISHED, *WEIGHT_DTYPES)
+        key = _seeded("weight_dtype", now.get("weight_dtype", AS_PUBLISHED))
+        chosen = st.selectbox("Weights", places, key=key)
+        _keep("weight_dtype", None if chosen == AS_PUBLISHED else chosen)
+    with cache:
+        chosen = st.selectbox("KV cache", KV_DTYPES, key=_seeded("kv_dtype", now.get("kv_dtype", "auto")))
+        _keep("kv_dtype", None if chosen == "auto" else chosen)
+
+
+def layout() -> None:
+    """Ask for GPUs and parallel sizes."""
+    for place, (name, label) in zip(
+        st.columns(3), (("gpus", "GPUs"), ("tp", "Tensor parallel"), ("pp", "Pipeline stages")), strict=True
+    ):
+        with place:
+            whole(name, label, LARGEST_SIZE, help=f"empty: {SMALLEST}")

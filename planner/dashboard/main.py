@@ -1,0 +1,87 @@
+"""The dashboard: its pages, the scenario that they share, and the link that brings it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+import streamlit as st
+
+from planner.dashboard.asking import catalogue
+from planner.dashboard.inputs import lengths, model_and_gpus, prices, scenario
+from planner.dashboard.scenario import read_link, write_link
+from planner.dashboard.showing import answering
+from planner.dashboard.text import plain
+
+PAGES = {
+    "overview": ("Overview", ":material/home:"),
+    "fit": ("Fit", ":material/memory:"),
+    "compare": ("Compare", ":material/balance:"),
+    "frontier": ("Frontier", ":material/show_chart:"),
+    "cost": ("Cost", ":material/payments:"),
+}
+"""Modules of `planner.dashboard.pages`, with their titles and icons."""
+
+WITHOUT_QUESTION = ("measure", "catalogue", "accuracy")
+"""Pages that no scenario changes."""
+
+
+def main() -> None:
+    """Draw the page that the address names."""
+    st.set_page_config(page_title="planner", layout="wide")
+    pages = [
+        st.Page(_drawing(name), title=title, icon=icon, url_path=name, default=name == "overview")
+        for name, (title, icon) in PAGES.items()
+    ]
+    st.navigation(pages, position="top").run()
+
+
+def _drawing(name: str) -> Callable[[], None]:
+    return lambda: show_page(name)
+
+
+def show_page(name: str) -> None:
+    """Draw one page: the link is read, the sidebar asks, the page answers, and the link is written.
+
+    Parameters
+    ----------
+    name : str
+        A key of `PAGES`.
+    """
+    _follow_link()
+    page = import_module(f"planner.dashboard.pages.{name}")
+    if name in WITHOUT_QUESTION:
+        page.show()
+        return
+    with st.sidebar:
+        model_and_gpus()
+        lengths()
+        prices()
+    if not scenario()["gpu"]:
+        st.info("Choose at least one accelerator.")
+        return
+    with answering():
+        page.show()
+    _write_link()
+
+
+def _follow_link() -> None:
+    """Take the scenario from the address where it is not the one that was written there last."""
+    query = dict(st.query_params)
+    first = "scenario" not in st.session_state
+    if first or (query and query != st.session_state.get("link")):
+        for key in [key for key in st.session_state if str(key).startswith("input ")]:
+            del st.session_state[key]
+        st.session_state["scenario"], st.session_state["refused"] = read_link(query, catalogue())
+        st.session_state["link"] = query
+    refused = st.session_state.get("refused")
+    if refused:
+        said = "\n".join(f"- {plain(line)}" for line in refused)
+        st.warning(f"The link had values that were not accepted, and that are left out here:\n\n{said}")
+
+
+def _write_link() -> None:
+    link = write_link(scenario())
+    if link != dict(st.query_params):
+        st.query_params.from_dict(link)
+    st.session_state["link"] = link

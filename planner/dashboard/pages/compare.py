@@ -1,0 +1,62 @@
+"""Which accelerator: side by side, in order, how sure that is, and at which price the order flips."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from planner.cli.options import LARGEST_REQUESTS
+from planner.dashboard.asking import ask
+from planner.dashboard.inputs import engine_and_formats, layout, part, scenario, whole
+from planner.dashboard.scenario import arguments
+from planner.dashboard.showing import show_figure, show_named, show_rest, show_table
+from planner.dashboard.text import plain
+from planner.report.buying import buying_sentence
+from planner.report.compare import CompareReport
+from planner.report.compare_tables import (
+    figures_table,
+    kinds_table,
+    money_table,
+    pairs_table,
+    tokens_table,
+)
+
+ASKED = (
+    *("model", "gpu", "isl", "osl", "concurrency", "request_rate", "price", "utilisation"),
+    *("slo_ttft_s", "slo_tpot_s", "gpus", "tp", "pp", "engine", "weight_dtype", "kv_dtype"),
+)
+
+
+def load_and_limits() -> None:
+    """Ask for the load and the limits that medians must keep."""
+    fields: tuple[Any, ...] = (
+        lambda: whole("concurrency", "Requests at once", LARGEST_REQUESTS, "empty: each at its best"),
+        lambda: part("request_rate", "Requests a second", 1e-6, 1e6, "instead of requests at once"),
+        lambda: part("slo_ttft_s", "TTFT at most, s", 1e-4, 1e5),
+        lambda: part("slo_tpot_s", "TPOT at most, s", 1e-5, 1e4),
+    )
+    for place, field in zip(st.columns(len(fields)), fields, strict=True):
+        with place:
+            field()
+
+
+def show() -> None:
+    """Draw the page."""
+    with st.expander("Load, limits, engine and layout"):
+        load_and_limits()
+        engine_and_formats()
+        layout()
+    report: CompareReport = ask("compare", arguments(scenario(), ASKED))
+    st.markdown(plain(buying_sentence(report)))
+    show_table(figures_table(report), "figures")
+    show_named(report, "merit", money_table(report), "compare")
+    tokens, pairs = tokens_table(report), pairs_table(report)
+    if pairs is not None:
+        show_table(pairs, "pairs")
+    if tokens is not None:
+        from planner.report.figures.token_costs import token_costs_figure
+
+        show_figure(token_costs_figure(report), "What a million tokens cost, USD", tokens, "costs")
+    show_named(report, "price-kinds", kinds_table(report), "compare")
+    show_rest(report, "compare")

@@ -1,0 +1,102 @@
+"""What it costs: tokens, renting against owning and hosted APIs, and the prices at which the answer flips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from planner.dashboard.asking import ask
+from planner.dashboard.inputs import chosen_part, scenario
+from planner.dashboard.scenario import arguments
+from planner.dashboard.showing import (
+    answering,
+    show_figure,
+    show_named,
+    show_rest,
+    show_sentence,
+    show_table,
+)
+from planner.report.breakeven_tables import flips_table, tornado_table
+from planner.report.compare_tables import tokens_table
+from planner.report.owning import OwningReport
+from planner.report.sentences import gpu_label
+
+TOKENS = (
+    *("model", "gpu", "isl", "osl", "concurrency", "price", "utilisation"),
+    *("engine", "weight_dtype", "kv_dtype"),
+)
+TWO = ("model", "isl", "osl", "concurrency", "utilisation", "engine", "weight_dtype", "kv_dtype")
+
+
+def show() -> None:
+    """Draw the page."""
+    chosen_part("utilisation", "Share of the paid time that is used", "as the catalogue assumes")
+    for draw in (_tokens, _two, _owning):
+        with answering():
+            draw()
+
+
+def _tokens() -> None:
+    from planner.report.figures.token_costs import token_costs_figure
+
+    report = ask("compare", arguments(scenario(), TOKENS))
+    table = tokens_table(report)
+    if table is None:
+        st.info("Give prices, at the left, to see what tokens cost.")
+        return
+    show_figure(token_costs_figure(report), "What a million tokens cost, USD", table, "tokens")
+
+
+def _two() -> None:
+    """Show at which prices either of two accelerators is cheaper, and what else moves the answer."""
+    now = scenario()
+    gpus = list(now["gpu"])
+    if len(gpus) < 2:
+        st.info("Choose two accelerators to see the prices at which the cheaper one changes.")
+        return
+    first, second = st.columns(2)
+    with first:
+        one = st.selectbox("First", gpus, format_func=gpu_label, key="cost first")
+    others = [gpu for gpu in gpus if gpu != one]
+    with second:
+        other = st.selectbox("Second", others, len(others) - 1, format_func=gpu_label, key="cost second")
+    asked = arguments({**now, "gpu": (one, other)}, (*TWO, "gpu", "price"))
+    _break_even(asked, "two")
+
+
+def _break_even(asked: Mapping[str, Any], key: str) -> None:
+    report = ask("breakeven", asked)
+    show_sentence(report)
+    show_named(report, "prices", flips_table(report), key)
+    show_named(report, "tornado", tornado_table(report), key)
+    show_rest(report, key)
+
+
+def _owning() -> None:
+    from planner.report.figures.owning import owning_figure
+
+    report: OwningReport = ask("own", arguments(scenario(), ("gpu",)))
+    show_figure(owning_figure(report), "An hour of an owned GPU, and of a rented one, USD", None, "own")
+    for answer in report.priced:
+        with st.expander(f"The numbers of {gpu_label(answer.gpu.id)}"):
+            show_table(answer.parts_table(report.currency), f"own {answer.gpu.id}")
+            show_table(answer.rents_table(report.currency), f"rent {answer.gpu.id}")
+    show_rest(report, "own")
+    with answering():
+        _against_owning(report)
+
+
+def _against_owning(report: OwningReport) -> None:
+    """Show when owning an accelerator is cheaper than renting it, or than a hosted API."""
+    left, middle, right = st.columns(3)
+    owned = {answer.gpu.id: answer for answer in report.priced}
+    with left:
+        gpu = st.selectbox("Owning", list(owned), format_func=gpu_label, key="cost owned")
+    with middle:
+        against = st.selectbox("against", [*owned[gpu].rents, "api"], key=f"cost against {gpu}")
+    with right:
+        over = st.selectbox("over", ("utilisation", "volume", "price"), key="cost over")
+    asked = {**scenario(), "gpu": (gpu,), "price_kind": f"own,{against}", "over": over}
+    _break_even(arguments(asked, (*TWO, "gpu", "price_kind", "over")), "against")

@@ -1,0 +1,79 @@
+"""The first screen: which accelerator, how many, what a million tokens cost, how sure, and what flips it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from planner.dashboard.asking import ask
+from planner.dashboard.inputs import scenario
+from planner.dashboard.scenario import Scenario, arguments
+from planner.dashboard.showing import answering, show_figure, show_named, show_origin, show_rest
+from planner.dashboard.text import plain
+from planner.report.buying import buying_sentence, card_facts, place_text
+from planner.report.compare import CompareReport
+from planner.report.fit import FitReport
+from planner.report.frontier import FrontierReport
+
+SET_UP = ("model", "gpu", "engine", "weight_dtype", "kv_dtype")
+ASKED = {
+    "compare": (*SET_UP, "isl", "osl", "concurrency", "price"),
+    "fit": (*SET_UP, "context", "price"),
+    "frontier": (*SET_UP, "isl", "osl"),
+}
+"""A price changes nothing of this frontier, and so one that is moved need not search anew."""
+
+
+def questions(now: Scenario) -> dict[str, dict[str, Any]]:
+    """Return what the page asks, by function, in the order in which it is shown."""
+    return {function: arguments(now, names) for function, names in ASKED.items()}
+
+
+def show() -> None:
+    """Draw the page."""
+    asked = questions(scenario())
+    with answering():
+        compared: CompareReport = ask("compare", asked["compare"])
+        st.markdown(f"#### {plain(buying_sentence(compared))}")
+        _cards(compared)
+        _costs(compared)
+        show_rest(compared, "compare")
+    with answering():
+        _memory(ask("fit", asked["fit"]))
+    with answering():
+        _frontier(ask("frontier", asked["frontier"]))
+
+
+def _cards(report: CompareReport) -> None:
+    for place, answer in zip(st.columns(len(report.answers)), report, strict=True):
+        with place, st.container(border=True):
+            st.markdown(f"##### {plain(place_text(answer))}")
+            st.markdown(
+                "  \n".join(f"{plain(label)}: **{plain(text)}**" for label, text in card_facts(answer))
+            )
+
+
+def _costs(report: CompareReport) -> None:
+    from planner.report.compare_tables import tokens_table
+    from planner.report.figures.token_costs import token_costs_figure
+
+    table = tokens_table(report)
+    if table is not None:
+        show_figure(token_costs_figure(report), "What a million tokens cost, USD", table, "costs")
+
+
+def _memory(report: FitReport) -> None:
+    from planner.report.figures.whole_memory import whole_memory_figure
+    from planner.report.whole_memory import whole_table
+
+    title = "Memory of all GPUs against what they have; an upright stroke is the end of a node"
+    show_figure(whole_memory_figure(report.answers), title, whole_table(report.answers), "memory")
+    show_origin(report, "fit")
+
+
+def _frontier(report: FrontierReport) -> None:
+    from planner.report.points import points_table
+
+    show_named(report, "frontier", points_table(report), "frontier")
+    show_origin(report, "frontier")

@@ -1,0 +1,226 @@
+"""The scenario that all pages share: what each value may be, how a link writes it, and what a link had wrong.
+
+A link is text of a stranger. Every value of it is held against the catalogue or a range before anything is
+asked with it, so that no link makes the server read a file or fetch a model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.catalogue import Catalogue, PriceKind
+from planner.catalogue.imported import model_from
+from planner.cli.options import (
+    HIGHEST_PRICE,
+    LARGEST_REQUESTS,
+    LARGEST_SIZE,
+    LARGEST_TOKENS,
+    LOWEST_PRICE,
+)
+from planner.errors import InvalidInput, PlannerError, shorten, unknown_name
+from planner.units import parse_count
+
+Scenario = dict[str, Any]
+"""Values by argument of the front door; what is not there was not given."""
+
+OWN_MODEL = "your config.json"
+"""Stands for the model that was uploaded in this session; no link can name it."""
+
+MOST_GPUS = 8
+LONGEST_VALUE = 500
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp")
+WEIGHT_DTYPES = ("bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4")
+KV_DTYPES = ("auto", "bf16", "fp8")
+PRICE_KINDS = tuple(kind.value for kind in PriceKind)
+
+WORKED_EXAMPLE: Mapping[str, Any] = {
+    "model": "kimi-k3",
+    "gpu": ("mi355x", "b200-sxm", "b300-sxm"),
+    "isl": 1024,
+    "osl": 400,
+    "context": 131072,
+    "price": {"mi355x": 2.50, "b200-sxm": 4.25, "b300-sxm": 6.00},
+}
+"""What the first screen answers before anybody has asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value of a scenario.
+
+    Parameters
+    ----------
+    read : callable
+        From the text of a link and a catalogue to the value; `InvalidInput` or another `PlannerError` says
+        what is wrong.
+    write : callable
+        From the value to that text.
+    """
+
+    read: Callable[[str, Catalogue], Any]
+    write: Callable[[Any], str] = str
+
+
+def _count(most: int, what: str) -> Field:
+    def read(text: str, _: Catalogue) -> int:
+        number = parse_count(text)
+        if not 1 <= number <= most:
+            raise InvalidInput(f"{shorten(text)} is out of range; 1 to {most:,} {what}")
+        return number
+
+    return Field(read)
+
+
+def _number(least: float, most: float) -> Field:
+    def read(text: str, _: Catalogue) -> float:
+        return _in_range(text, least, most)
+
+    return Field(read, _plain_number)
+
+
+def _in_range(text: str, least: float, most: float) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not least <= number <= most:
+        raise InvalidInput(f"{shorten(text)} is no number from {least:g} to {most:,g}")
+    return number
+
+
+def _plain_number(value: float) -> str:
+    return f"{value:.10g}"
+
+
+def _word(kind: str, words: tuple[str, ...]) -> Field:
+    def read(text: str, _: Catalogue) -> str:
+        if text not in words:
+            raise unknown_name(kind, text, words)
+        return text
+
+    return Field(read)
+
+
+def _read_model(text: str, catalogue: Catalogue) -> str:
+    """Return the id of a model of the catalogue; paths and repositories on the hub are not looked at."""
+    name = catalogue.resolve("models", text)
+    implied = model_from(text, catalogue).quantisation
+    if implied is not None:
+        raise InvalidInput(f"{shorten(text)} names a format too; write model={name}&weight_dtype={implied}")
+    return name
+
+
+def _read_gpus(text: str, catalogue: Catalogue) -> tuple[str, ...]:
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not 1 <= len(names) <= MOST_GPUS:
+        raise InvalidInput(f"{shorten(text)}: 1 to {MOST_GPUS} accelerators can be compared")
+    return tuple(dict.fromkeys(catalogue.resolve("gpus", name) for name in names))
+
+
+def _read_prices(text: str, catalogue: Catalogue) -> dict[str, float]:
+    prices: dict[str, float] = {}
+    for pair in text.split(","):
+        name, equals, number = (part.strip() for part in pair.partition("="))
+        if not equals:
+            raise InvalidInput(f"{shorten(pair)} is no price; write it like b200=4.25,mi355x=2.50")
+        prices[catalogue.resolve("gpus", name)] = _in_range(number, LOWEST_PRICE, HIGHEST_PRICE)
+    return prices
+
+
+def _write_prices(prices: Mapping[str, float]) -> str:
+    return ",".join(f"{gpu}={_plain_number(usd)}" for gpu, usd in prices.items())
+
+
+FIELDS: Mapping[str, Field] = {
+    "model": Field(_read_model),
+    "gpu": Field(_read_gpus, ",".join),
+    "isl": _count(LARGEST_TOKENS, "tokens"),
+    "osl": _count(LARGEST_TOKENS, "tokens"),
+    "context": _count(LARGEST_TOKENS, "tokens"),
+    "concurrency": _count(LARGEST_REQUESTS, "requests"),
+    "request_rate": _number(1e-6, 1e6),
+    "peak_factor": _number(1, 1000),
+    "profile": _word("profile", ("flat", "daily")),
+    "price": Field(_read_prices, _write_prices),
+    "price_kind": _word("price kind", PRICE_KINDS),
+    "engine": _word("engine", ENGINES),
+    "weight_dtype": _word("weight dtype", WEIGHT_DTYPES),
+    "kv_dtype": _word("KV dtype", KV_DTYPES),
+    "gpus": _count(LARGEST_SIZE, "GPUs"),
+    "tp": _count(LARGEST_SIZE, "GPUs"),
+    "pp": _count(LARGEST_SIZE, "GPUs"),
+    "slo_ttft_s": _number(1e-4, 1e5),
+    "slo_tpot_s": _number(1e-5, 1e4),
+    "utilisation": _number(0.001, 1),
+    "peak_utilisation": _number(0.01, 1),
+}
+
+
+def read_link(query: Mapping[str, str], catalogue: Catalogue) -> tuple[Scenario, list[str]]:
+    """Return the scenario of a link over the worked example, and a line for each value that was refused.
+
+    Parameters
+    ----------
+    query : mapping
+        Parameters of the link.
+    catalogue : Catalogue
+        Where names are looked up.
+
+    Returns
+    -------
+    Scenario, list of str
+        A value that is refused keeps what the worked example has.
+    """
+    scenario: Scenario = {} if query else dict(WORKED_EXAMPLE)
+    refused: list[str] = []
+    for name, text in query.items():
+        if name not in FIELDS:
+            refused.append(f"{name[:40]} is nothing that a link can set; there are {', '.join(FIELDS)}")
+            continue
+        try:
+            if len(text) > LONGEST_VALUE:
+                raise InvalidInput(f"longer than {LONGEST_VALUE} characters")
+            scenario[name] = FIELDS[name].read(text, catalogue)
+        except PlannerError as error:
+            refused.append(f"{name}: {error}")
+    for name in ("model", "gpu", "isl", "osl"):
+        scenario.setdefault(name, WORKED_EXAMPLE[name])
+    return scenario, refused
+
+
+def write_link(scenario: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters of the link that brings a scenario back; an uploaded model is not among them."""
+    return {
+        name: FIELDS[name].write(value)
+        for name, value in scenario.items()
+        if value is not None and value != {} and value != OWN_MODEL
+    }
+
+
+def arguments(scenario: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a function of the front door is asked with.
+
+    Parameters
+    ----------
+    scenario : mapping
+        The scenario.
+    names : tuple of str
+        Arguments that the page asks with.
+
+    Returns
+    -------
+    dict
+        Only what was given; prices of accelerators that are not asked about are left out.
+    """
+    asked = {name: scenario[name] for name in names if scenario.get(name) is not None}
+    if "price" in asked:
+        prices = {gpu: usd for gpu, usd in asked["price"].items() if gpu in asked.get("gpu", ())}
+        asked["price"] = prices
+        if not prices:
+            del asked["price"]
+    if "gpu" in asked:  # as the command line has it, so that the answers are alike to the last letter
+        asked["gpu"] = FIELDS["gpu"].write(asked["gpu"])
+    return asked

@@ -1,0 +1,5 @@
+"""What `planner ui` runs: Streamlit executes this file for each session."""
+
+from planner.dashboard.main import main
+
+main()

@@ -1,0 +1,144 @@
+"""How a report stands on a page: sentence, figures with their tables, the rest, and how to make it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import streamlit as st
+
+from planner.dashboard.text import plain
+from planner.errors import PlannerError
+from planner.report.base import Report
+from planner.report.provenance import origin_facts
+from planner.report.table import Table
+
+TOOLBAR = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}}
+"""Of plotly: it saves the figure as a picture, and says nothing to anybody."""
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Show what a user can mend as one line, and go on below."""
+    try:
+        yield
+    except PlannerError as error:
+        st.error(plain(without_folder(str(error))))
+
+
+def without_folder(text: str) -> str:
+    """Return a text without the folder of this session's uploads."""
+    folder = st.session_state.get("folder")
+    return text.replace(f"{folder.name}/", "") if folder is not None else text
+
+
+def show_sentence(report: Report) -> None:
+    """Show the answer in words."""
+    for line in report.sentence.splitlines():
+        st.markdown(plain(line))
+
+
+def show_figure(figure: Any, title: str, table: Table | None, key: str) -> None:
+    """Show a figure under its title, and its numbers in a table under it.
+
+    Parameters
+    ----------
+    figure : plotly Figure
+        Drawn by `planner.report.figures`.
+    title : str
+        What it shows, with its unit.
+    table : Table or None
+        The same numbers.
+    key : str
+        Unique on the page.
+    """
+    st.markdown(f"**{plain(title)}**")
+    st.plotly_chart(figure, theme=None, config=TOOLBAR, key=f"figure {key}")
+    if table is not None:
+        with st.expander("The numbers of this figure"):
+            show_table(table, key=f"{key} numbers")
+
+
+def show_named(report: Report, name: str, table: Table | None, key: str) -> None:
+    """Show a figure of a report by its name; nothing where the report has no such figure."""
+    for figure in report.figures():
+        if figure.name == name:
+            show_figure(figure.draw(), figure.title, table, f"{key} {name}")
+
+
+def show_table(table: Table, key: str) -> None:
+    """Show a table as it is printed, and offer it as CSV with its units in the header."""
+    import pandas
+
+    if table.title:
+        st.caption(plain(table.title))
+    heads = _unique([column.heading.replace("\n", " ") for column in table.columns])
+    aligned = {
+        head: st.column_config.TextColumn(head, alignment="right" if column.right else "left")
+        for head, column in zip(heads, table.columns, strict=True)
+    }
+    frame = pandas.DataFrame(table.cells(), columns=heads)
+    st.dataframe(frame, hide_index=True, column_config=aligned, key=f"table {key}")
+    offer("CSV", table.to_csv, f"{_file_name(table.title) or 'table'}.csv", "text/csv", key)
+
+
+def _unique(heads: list[str]) -> list[str]:
+    """Return headings of which no two are alike, as a frame needs them."""
+    return [
+        f"{head} ({heads[:place].count(head) + 1})" if head in heads[:place] else head
+        for place, head in enumerate(heads)
+    ]
+
+
+def _file_name(title: str) -> str:
+    words = "".join(sign if sign.isalnum() else " " for sign in title.lower()).split()
+    return "-".join(words[:8])
+
+
+def offer(label: str, made: Callable[[], str], name: str, kind: str, key: str) -> None:
+    """Offer a file that is made when it is asked for."""
+    st.download_button(
+        label,
+        made,
+        file_name=name,
+        mime=kind,
+        key=f"offer {label} {key}",
+        on_click="ignore",
+        icon=":material/download:",
+        type="tertiary",
+    )
+
+
+def show_rest(report: Report, key: str) -> None:
+    """Show all tables, notes, assumptions and sources of a report, and how to make it again."""
+    with st.expander("All tables"):
+        for number, table in enumerate(report.tables()):
+            show_table(table, key=f"{key} all {number}")
+    if report.warnings:
+        with st.expander(f"Notes ({len(report.warnings)})"):
+            for text in report.warnings:
+                st.markdown(f"- {plain(without_folder(text))}")
+    for more, name in ((report.assumptions(), "Assumptions"), (report.sources(), "Sources")):
+        if more is not None and more.rows:
+            with st.expander(name):
+                show_table(more, key=f"{key} {name}")
+    show_origin(report, key)
+
+
+def show_origin(report: Report, key: str) -> None:
+    """Show the command line that gives the same numbers, and offer the answer as JSON, CSV and a page."""
+    made = report.reproduction
+    if made is None:
+        return
+    with st.expander("Make this answer again"):
+        if made.complete:
+            st.caption("The same numbers on the command line:")
+            st.code(made.command, language="bash", wrap_lines=True)
+        for label, text in origin_facts(made):
+            st.caption(f"{plain(label)}: {plain(text)}")
+        name = f"planner-{made.function}"
+        offer("JSON", lambda: json.dumps(report.to_dict(), indent=2), f"{name}.json", "application/json", key)
+        offer("CSV", report.to_csv, f"{name}.csv", "text/csv", f"{key} whole")
+        offer("HTML page", report.to_html, f"{name}.html", "text/html", key)

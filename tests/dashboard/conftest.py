@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from planner.dashboard import showing
+
+LONGEST_S = 60
+
+
+def script(name):
+    from planner.dashboard.main import show_page
+
+    show_page(name)
+
+
+@pytest.fixture
+def opened():
+    """Open a page with the parameters of a link, as a new session does."""
+
+    def opened(name, **query):
+        page = AppTest.from_function(script, args=(name,), default_timeout=LONGEST_S)
+        for key, value in query.items():
+            page.query_params[key] = value
+        return page.run()
+
+    return opened
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """Collect what a page offers for download: how it is made, by name of the file, in the order shown."""
+    made = []
+    real = showing.offer
+
+    def offer(label, how, name, kind, key):
+        made.append((name, how))
+        real(label, how, name, kind, key)
+
+    monkeypatch.setattr(showing, "offer", offer)
+    return made

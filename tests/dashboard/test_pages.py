@@ -1,0 +1,115 @@
+"""Every page in several states: the worked example, links, what does not fit, nothing chosen, bad values."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.dashboard.main import PAGES, WITHOUT_QUESTION
+from tests.dashboard.reading import said
+
+ASKING = [name for name in PAGES if name not in WITHOUT_QUESTION]
+
+HOSTILE = {
+    "model": "<script>alert(1)</script>",
+    "gpu": "![x](http://example.org/x.png)",
+    "isl": "1e9999",
+    "trace": "/etc/passwd",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_opens_with_the_worked_example(opened, name):
+    page = opened(name)
+    assert not page.exception
+    assert not page.error
+    assert not page.warning
+
+
+def test_the_first_screen_answers_without_a_click(opened):
+    page = opened("overview")
+    text = said(page)
+    assert "take 8 x MI355X, at USD 8.42 per million output tokens" in text
+    assert "(over 0.99 probability)" in text
+    assert "B300-SXM wins if its price is under 1.65 times MI355X's" in text
+    assert [f"##### {card}" for card in ("1. MI355X", "2. B300-SXM", "3. B200-SXM")] == [
+        element.value.replace("\\", "") for element in page.markdown if element.value.startswith("##### ")
+    ]
+    assert len(page.get("plotly_chart")) == 3
+
+
+def test_the_whole_scenario_stands_in_the_address(opened):
+    page = opened("overview")
+    assert page.query_params["price"] == "mi355x=2.5,b200-sxm=4.25,b300-sxm=6"
+    page.sidebar.number_input[2].set_value(6.5)
+    page.run()
+    assert page.query_params["price"] == "mi355x=6.5,b200-sxm=4.25,b300-sxm=6"
+    assert "take 8 x B300-SXM" in said(page)
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_a_link_brings_its_scenario(opened, name):
+    link = {"model": "llama-3.1-8b", "gpu": "h100-sxm", "isl": "1000", "osl": "200", "price": "h100-sxm=2"}
+    page = opened(name, **link)
+    assert not page.exception
+    assert not page.error
+    assert not page.warning
+    assert page.sidebar.selectbox[0].value == "llama-3.1-8b"
+    assert {key: page.query_params[key] for key in link} == link
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_values_that_are_not_accepted_are_told_and_the_others_answered(opened, name):
+    page = opened(name, **HOSTILE, osl="400")
+    assert not page.exception
+    assert len(page.warning) == 1
+    for key in HOSTILE:
+        assert f"- {key}" in page.warning[0].value
+    assert "<script>" not in page.warning[0].value
+    assert page.sidebar.selectbox[0].value == "kimi-k3"
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_what_fits_nowhere_is_said_without_an_error_of_ours(opened, name):
+    page = opened(name, model="kimi-k3", gpu="l4", isl="1024", osl="400")
+    assert not page.exception
+    assert said(page)
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_nothing_chosen_asks_for_an_accelerator(opened, name):
+    page = opened(name)
+    page.sidebar.multiselect[0].set_value([])
+    page.run()
+    assert not page.exception
+    assert [element.value for element in page.info] == ["Choose at least one accelerator."]
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_empty_lengths_and_prices_are_asked_for_in_one_line(opened, name):
+    page = opened(name)
+    for field in page.sidebar.number_input:
+        field.set_value(None)
+    page.run()
+    assert not page.exception
+    assert all("\n" not in element.value for element in page.error)
+
+
+def test_sliders_of_the_fit_page_ask_anew(opened):
+    page = opened("fit")
+    context = next(slider for slider in page.select_slider if slider.label.startswith("Longest"))
+    context.set_value(1048576)
+    page.run()
+    assert not page.exception
+    assert "requests of 1,048,576 tokens" in said(page)
+    assert page.query_params["context"] == "1048576"
+
+
+def test_every_table_is_offered_as_csv_and_every_answer_as_json_csv_and_page(opened, offered):
+    page = opened("compare")
+    names = [name for name, _ in offered]
+    assert len(names) == len({id(how) for _, how in offered}) == len(page.dataframe) + 3
+    assert names[-3:] == ["planner-compare.json", "planner-compare.csv", "planner-compare.html"]
+    whole = dict(offered)
+    assert whole["planner-compare.csv"]().startswith("model,")
+    assert whole["planner-compare.html"]().startswith("<!doctype html>")
+    assert all(how().count("\n") >= 1 for name, how in offered if name.endswith(".csv"))

@@ -1,0 +1,114 @@
+"""A link brings a scenario back, and nothing in it is believed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.catalogue import load_catalogue
+from planner.dashboard.scenario import FIELDS, OWN_MODEL, WORKED_EXAMPLE, arguments, read_link, write_link
+from planner.dashboard.text import plain
+
+BOOK = load_catalogue()
+
+WHOLE = {
+    "model": "llama-3.3-70b",
+    "gpu": ("h100-sxm", "mi300x"),
+    "isl": 2048,
+    "osl": 300,
+    "context": 65536,
+    "concurrency": 12,
+    "request_rate": 0.25,
+    "peak_factor": 2.5,
+    "profile": "daily",
+    "price": {"h100-sxm": 2.1, "mi300x": 1.85},
+    "price_kind": "spot",
+    "engine": "sglang",
+    "weight_dtype": "fp8",
+    "kv_dtype": "fp8",
+    "gpus": 16,
+    "tp": 8,
+    "pp": 2,
+    "slo_ttft_s": 1.5,
+    "slo_tpot_s": 0.02,
+    "utilisation": 0.4,
+    "peak_utilisation": 0.7,
+}
+
+
+def test_every_field_is_written_to_a_link_and_read_back():
+    assert set(WHOLE) == set(FIELDS)
+    link = write_link(WHOLE)
+    assert all(isinstance(value, str) for value in link.values())
+    assert read_link(link, BOOK) == (WHOLE, [])
+
+
+def test_without_a_link_it_is_the_worked_example():
+    assert read_link({}, BOOK) == (dict(WORKED_EXAMPLE), [])
+    assert read_link(write_link(WORKED_EXAMPLE), BOOK) == (dict(WORKED_EXAMPLE), [])
+
+
+def test_aliases_become_ids_and_counts_may_have_suffixes():
+    scenario, refused = read_link({"gpu": "H100, b200", "context": "128Ki"}, BOOK)
+    assert not refused
+    assert scenario["gpu"] == ("h100-sxm", "b200-sxm")
+    assert scenario["context"] == 131072
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("model", "/etc/passwd"),
+        ("model", "../config.json"),
+        ("model", "."),
+        ("model", "somebody/some-model"),
+        ("model", OWN_MODEL),
+        ("model", "nvidia/DeepSeek-R1-FP4"),
+        ("gpu", "b2000"),
+        ("gpu", ""),
+        ("gpu", ",".join(BOOK.gpu_ids()[:9])),
+        ("isl", "-1"),
+        ("isl", "1e400"),
+        ("isl", "9" * 400),
+        ("osl", "nan"),
+        ("request_rate", "inf"),
+        ("utilisation", "1.5"),
+        ("price", "b200"),
+        ("price", "b200=free"),
+        ("price", "nothing=1"),
+        ("price", "b200=1e9"),
+        ("engine", "vllm==0.0.1"),
+        ("weight_dtype", "<img src=x onerror=alert(1)>"),
+        ("trace", "/etc/passwd"),
+        ("catalogue", "http://example.org"),
+        ("x" * 5000, "1"),
+    ],
+)
+def test_what_a_link_may_not_say_is_refused_in_one_short_line(name, text):
+    scenario, refused = read_link({name: text}, BOOK)
+    assert len(refused) == 1
+    assert name[:40] in refused[0]
+    assert "\n" not in refused[0]
+    assert len(refused[0]) < 500
+    assert scenario == {key: WORKED_EXAMPLE[key] for key in ("model", "gpu", "isl", "osl")}
+
+
+@given(st.dictionaries(st.sampled_from([*FIELDS, "other"]), st.text(max_size=60), max_size=6))
+def test_no_link_is_an_error_and_what_is_accepted_comes_back(query):
+    scenario, refused = read_link(query, BOOK)
+    assert len(refused) <= len(query)
+    assert read_link(write_link(scenario), BOOK) == (scenario, [])
+
+
+def test_prices_of_what_is_not_asked_about_are_left_out():
+    asked = arguments({"gpu": ("b300-sxm",), "price": WORKED_EXAMPLE["price"], "isl": None}, tuple(FIELDS))
+    assert asked == {"gpu": "b300-sxm", "price": {"b300-sxm": 6.0}}
+    assert "price" not in arguments({"gpu": ("h200-sxm",), "price": {"b300-sxm": 6.0}}, tuple(FIELDS))
+
+
+def test_text_is_shown_as_it_was_written():
+    assert plain("a *b* <i> [c](d) $e$ :red[f] #1 `g`") == (
+        r"a \*b\* \<i\> \[c\]\(d\) \$e\$ \:red\[f\] \#1 \`g\`"
+    )
+    assert plain("8 GPUs, 9.43 tok/s") == "8 GPUs, 9.43 tok/s"
