@@ -68,6 +68,12 @@ def test_what_was_left_at_its_default_is_not_recorded(catalogue):
     assert made.reproduction.arguments == {"model": "llama-3.1-8b", "gpu": "h100"}
 
 
+def test_sizes_of_one_are_recorded_because_they_say_that_the_layout_is_given(catalogue):
+    load = {"model": "llama-3.1-8b", "gpu": "h100", "isl": 1000, "osl": 200}
+    made = planner.compare(**load, tp=1, kv_dtype="auto", catalogue=catalogue).reproduction
+    assert made.arguments == {**load, "tp": 1}
+
+
 def test_records_of_the_catalogue_become_their_ids_and_others_are_named(catalogue):
     model, gpu = catalogue.model("llama-3.1-8b"), catalogue.gpu("h100")
     made = planner.fit(model=model, gpu=[gpu, "b200"], catalogue=catalogue).reproduction

@@ -112,13 +112,17 @@ def today() -> date:
 
 def _given(bound: inspect.BoundArguments) -> list[tuple[str, Any]]:
     """Return what differs from its default, in the order of the signature."""
+    from planner.planning.sizing import Sizes
     from planner.scenario import Deployment
 
     given: list[tuple[str, Any]] = []
     for name, value in bound.arguments.items():
         kind = bound.signature.parameters[name]
         if kind.kind is inspect.Parameter.VAR_KEYWORD:
-            fields = Deployment.model_fields
+            # A size of 1 says that the layout is given, and so it is no default.
+            fields = {
+                name: f for name, f in Deployment.model_fields.items() if name not in Sizes.model_fields
+            }
             given += [
                 pair
                 for pair in value.items()

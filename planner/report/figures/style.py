@@ -35,18 +35,16 @@ def gpu_colours(vendors: Sequence[tuple[str, str]]) -> dict[str, str]:
     Parameters
     ----------
     vendors : sequence of (str, str)
-        Id and vendor of each accelerator, in the order of the report.
+        Id and vendor of each accelerator, in any order: reports on the same ones have the same colours.
 
     Returns
     -------
     dict
-        By id; the first of a vendor has the vendor's own colour.
+        By id; the first of a vendor by name has the vendor's own colour.
     """
     seen: dict[str, int] = {}
     colours: dict[str, str] = {}
-    for gpu, vendor in vendors:
-        if gpu in colours:
-            continue
+    for gpu, vendor in sorted(set(vendors)):
         shades = VENDOR_COLOURS.get(vendor, OTHERS)
         number = seen.get(vendor, 0)
         seen[vendor] = number + 1
