@@ -20,6 +20,8 @@ MILLISECONDS = {"ms": 1.0, "s": 1000.0, "sec": 1000.0, "seconds": 1000.0, "us": 
 LATENCIES = ("time_to_first_token", "inter_token_latency", "request_latency")
 PLAIN = ("", "tokens", "tokens/sec", "requests/sec", "per sec", "requests", "count", "%", "sec", "s")
 STATISTICS = ("avg", "p50", "p99")
+OLD_NAMES = {"num_output_token": "output_sequence_length", "num_input_token": "input_sequence_length"}
+"""Metrics as GenAI-Perf called them in its first versions."""
 Metrics = dict[str, dict[str, float]]
 """Statistics by metric; latencies in milliseconds, durations in seconds, the rest as it is."""
 
@@ -121,33 +123,45 @@ def read_requests(file: str, records: Iterable[Fields]) -> Iterator[Run]:
 
 
 def read_console(file: str, lines: Iterable[tuple[int, str]], problems: list[str]) -> Iterator[Run]:
-    """Yield the run of the tables that AIPerf prints; a name may go on in the line below."""
-    metrics: Metrics = {}
-    header: list[str] = []
-    open_row: tuple[int, list[str]] | None = None
+    """Yield the run of the tables that AIPerf and GenAI-Perf print, of which one tells of latencies."""
+    notes = ["AIPerf or GenAI-Perf console"]
+    whole: Metrics = {}
     began = 0
+    for line, table in _tables(file, lines, problems):
+        if "request_latency" in table and "request_latency" in whole:
+            yield from _whole(f"{file}:{began}", whole, notes, problems)
+            whole, began = {}, 0
+        began = began or line
+        whole = {**table, **whole}
+    yield from _whole(f"{file}:{began or 1}", whole, notes, problems)
 
-    def close() -> None:
-        if open_row and header:
-            name, unit = _metric_name(open_row[1][0])
-            found = {key: value for key, value in zip(header, open_row[1], strict=False) if value != "N/A"}
-            _take(metrics, name, unit, found, Fields({}, f"{file}:{open_row[0]}", problems))
+
+def _tables(
+    file: str, lines: Iterable[tuple[int, str]], problems: list[str]
+) -> Iterator[tuple[int, Metrics]]:
+    """Yield each printed table with the line of its header; a name may go on in the line below."""
+    began, header, rows = 0, list[str](), list[tuple[int, list[str]]]()
+
+    def table() -> Metrics:
+        metrics: Metrics = {}
+        for number, row in rows:
+            name, unit = _metric_name(row[0])
+            found = {key: value for key, value in zip(header, row, strict=False) if value != "N/A"}
+            _take(metrics, name, unit, found, Fields({}, f"{file}:{number}", problems))
+        return metrics
 
     for number, line in lines:
-        cells = [cell.strip() for cell in re.split(r"[│┃|]", line)]
-        if len(cells) < 4:
+        cells = [cell.strip() for cell in re.split(r"[│┃|]", line)][1:-1]
+        if len(cells) < 2:
             continue
-        cells = cells[1:-1]
-        if cells[0] == "Metric":
-            close()
-            open_row, header, began = None, cells, began or number
-        elif cells[0] and any(cells[1:]):
-            close()
-            open_row = (number, cells)
-        elif cells[0] and open_row:
-            open_row = (open_row[0], [f"{open_row[1][0]} {cells[0]}", *open_row[1][1:]])
-    close()
-    yield from _whole(f"{file}:{began}", metrics, ["AIPerf console"], problems)
+        if cells[0] in ("Metric", "Statistic"):
+            yield from [(began, table())] if rows else []
+            began, header, rows = number, cells, []
+        elif header and cells[0] and any(cells[1:]):
+            rows.append((number, cells))
+        elif cells[0] and rows:
+            rows[-1][1][0] += f" {cells[0]}"
+    yield from [(began, table())] if rows else []
 
 
 def _whole(where: str, metrics: Metrics, notes: list[str], problems: list[str]) -> Iterator[Run]:
@@ -164,7 +178,8 @@ def _metric_name(text: str) -> tuple[str, str]:
     """Split `Time to First Token (ms)` into its key and its unit."""
     match = _HEADED.fullmatch(text)
     name, unit = (match[1], match[2] or "") if match else (text, "")
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"), unit
+    key = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return OLD_NAMES.get(key, key), unit
 
 
 def _take(metrics: Metrics, name: str, unit: str, values: Mapping[str, Any], fields: Fields) -> None:

@@ -13,7 +13,7 @@ from planner.measurement.importers.runs import Fields, Latency, Run, ratio
 
 TITLE = "Serving Benchmark Result"
 _BLOCK_START = re.compile(r"=+\s*Serving Benchmark Result\s*=+")
-_BLOCK_END = re.compile(r"={30,}")
+_BLOCK_END = re.compile(r"={30,}$")
 _LINE = re.compile(r"([A-Z][^:]{2,60}):\s+(\S[^:]*)$")
 _TOLD = re.compile(r"(Traffic request rate|Maximum request concurrency|Maximum concurrency):\s*(\S+)")
 _COMMAND = re.compile(r"bench_serving|bench serve|benchmark_serving")
@@ -39,10 +39,12 @@ def read_blocks(file: str, lines: Iterable[tuple[int, str]], problems: list[str]
     """
     block: dict[str, Any] | None = None
     told: dict[str, str] = {}
-    began, command = 0, _Command()
+    began, command, before = 0, _Command(), re.compile("")
     for number, line in lines:
-        text = line.strip()
-        if _BLOCK_START.search(text):
+        if title := _BLOCK_START.search(line):
+            before = _alike(line[: title.start()])
+        text = (before.sub("", line, count=1) if block is not None else line).strip()
+        if title:
             if block is not None:
                 problems.append(f"{file}:{began}: the block of results breaks off")
                 yield from _run(file, began, block, told, command, problems)
@@ -51,7 +53,7 @@ def read_blocks(file: str, lines: Iterable[tuple[int, str]], problems: list[str]
             command.take(text)
             if match := _TOLD.search(text):
                 told[match[1]] = match[2]
-        elif _BLOCK_END.fullmatch(text):
+        elif _BLOCK_END.search(text):
             yield from _run(file, began, block, told, command, problems)
             block, told, command = None, {}, _Command()
         elif match := _LINE.search(text):
@@ -59,6 +61,11 @@ def read_blocks(file: str, lines: Iterable[tuple[int, str]], problems: list[str]
     if block is not None:
         problems.append(f"{file}:{began}: the block of results breaks off")
         yield from _run(file, began, block, told, command, problems)
+
+
+def _alike(prefix: str) -> re.Pattern[str]:
+    """Return a pattern of what a log or a comment puts before each line: the same, with other numbers."""
+    return re.compile("^" + re.sub(r"\d+", r"\\d+", re.escape(prefix)))
 
 
 class _Command:
@@ -128,7 +135,9 @@ def _run(
         input_tokens=inputs,
         output_tokens=outputs,
         output_tps=output,
-        total_tps=fields.number("Total token throughput (tok/s)", "Total Token throughput (tok/s)"),
+        total_tps=fields.number(
+            "Total token throughput (tok/s)", "Total Token throughput (tok/s)", "Total throughput (tok/s)"
+        ),
         ttft=_latency(fields, "TTFT"),
         tpot=_latency(fields, "TPOT"),
         e2e=e2e,

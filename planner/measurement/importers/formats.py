@@ -97,7 +97,7 @@ def read_results(source: SourceFile) -> Reading:
         and not first.startswith(("[TensorRT-LLM]", "[TRT-LLM]"))
         and not _dated(first)
     ):
-        reading = _json(source, first)
+        reading = _json_or_log(source, first)
     else:
         reading = _table(source) or _text(source)
     if len(reading.problems) > MOST_COMPLAINTS:
@@ -111,15 +111,28 @@ def _dated(line: str) -> bool:
     return bool(re.match(r"\[(?:\d{4}-\d\d-\d\d|\d\d/\d\d/\d{4}|[A-Za-z])", line))
 
 
+def _json_or_log(source: SourceFile, first: str) -> Reading:
+    """Read JSON, or a text that only begins like it: with a rank as in `[1,0]<stdout>`, or with settings."""
+    try:
+        return _json(source, first)
+    except InvalidInput as error:
+        try:
+            return _text(source)
+        except InvalidInput:
+            raise error from None
+
+
 def _json(source: SourceFile, first: str) -> Reading:
     try:
         whole = parse_json(first)
         single = True
     except BadJson:
         whole, single = None, False
-    several = single and any(_rest(source))
-    if isinstance(whole, Mapping) and several:
+    second = next((line for _, line in _rest(source)), None) if first else None
+    if isinstance(whole, Mapping) and second is not None:
         return _json_lines(source, whole)
+    if not single and first.startswith("{") and second is not None and (further := _object(second)):
+        return _json_lines(source, further)
     if not single or REPLACED in first:
         whole = _whole_json(source)
     if isinstance(whole, _Broken):
@@ -129,6 +142,15 @@ def _json(source: SourceFile, first: str) -> Reading:
     if isinstance(whole, Mapping):
         return _objects(source.path, [whole], None)
     raise InvalidInput(f"{source.path}: JSON of a single value; an object with results is needed")
+
+
+def _object(line: str) -> Mapping[str, Any] | None:
+    """Return the object that a line is, if it is one whole."""
+    try:
+        found = parse_json(line)
+    except BadJson:
+        return None
+    return found if isinstance(found, Mapping) else None
 
 
 def _rest(source: SourceFile) -> Iterator[tuple[int, str]]:
@@ -141,9 +163,9 @@ def _rest(source: SourceFile) -> Iterator[tuple[int, str]]:
 
 
 class _Broken:
-    """A JSON list that breaks off, as far as it goes."""
+    """What stands whole in a text that is not one JSON value, and what is wrong with the rest of it."""
 
-    def __init__(self, items: list[Any], problem: str) -> None:
+    def __init__(self, items: list[Any], problem: str | None) -> None:
         self.items, self.problem = items, problem
 
 
@@ -152,11 +174,13 @@ def _whole_json(source: SourceFile) -> Any:
     try:
         return parse_json(text)
     except BadJson as error:
-        problem = f"{source.path}: {error}"
-        items = complete_items(text) if text.lstrip()[:1] == "[" else []
-        if not items:
-            raise InvalidInput(problem) from None
-        return _Broken(items, f"{problem}; the {len(items)} items before it are read")
+        items, broken = complete_items(text)
+        if not any(isinstance(item, Mapping) for item in items):
+            raise InvalidInput(f"{source.path}: {error}") from None
+        if broken is None:
+            return _Broken(items, None)
+        where = f"{source.path}:{text.count(chr(10), 0, broken) + 1}"
+        return _Broken(items, f"{where}: not valid JSON from here; the {len(items)} items before it are read")
 
 
 def _json_lines(source: SourceFile, first: Mapping[str, Any]) -> Reading:
@@ -221,10 +245,13 @@ def _read_objects(file: str, records: Iterable[Fields], problems: list[str]) -> 
 
 
 def _measures(run: Run, problems: list[str]) -> bool:
-    """Return whether a run has a figure at all."""
+    """Return whether a run has a figure at all, and has served a request."""
+    if run.requests == 0:
+        problems.append(f"{run.where}: no request of the run succeeded")
+        return False
     rates = (run.output_tps, run.total_tps, run.output_tps_per_gpu, run.total_tps_per_gpu)
     latencies = (run.ttft.mean, run.ttft.median, run.tpot.mean, run.tpot.median)
-    if all(value is None for value in (*rates, *latencies)):
+    if not any((*rates, *latencies)):
         problems.append(f"{run.where}: neither a rate of tokens nor a latency that could be read")
         return False
     return True

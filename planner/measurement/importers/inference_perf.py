@@ -14,12 +14,16 @@ def is_report(data: Mapping[str, Any]) -> bool:
     return isinstance(data.get("load_summary"), Mapping) and isinstance(data.get("successes"), Mapping)
 
 
-def read_report(fields: Fields) -> Run:
-    """Return the run of a report.
+def read_report(fields: Fields) -> Run | None:
+    """Return the run of a report, or None where it holds what Prometheus says of the server.
 
     A stage states its rate of arrivals, or its concurrency; the summary of several stages states neither.
     """
     load, done = fields.child("load_summary"), fields.child("successes")
+    if "latency" not in done.data and "request_latency" in done.data:
+        what = "the server's own counts from Prometheus, in buckets"
+        fields.problems.append(f"{fields.where}: {what}; import the lifecycle metrics beside it")
+        return None
     throughput, latency = done.child("throughput"), done.child("latency")
     concurrency = load.number("concurrency", least=1)
     rate = load.number("requested_rate")

@@ -183,8 +183,11 @@ class Fields:
                 self.problems.append(f"{where} is {shorten(item)}; an object is needed")
 
     def latency(self, mean: str, median: str, p99: str, factor: float = 1.0) -> Latency:
-        """Return three statistics by their fields, times a factor to milliseconds."""
-        return Latency(self.number(mean), self.number(median), self.number(p99)).times(factor)
+        """Return three statistics by their fields, times a factor to milliseconds.
+
+        Zero counts as absent: tools write it where they timed nothing, as of requests of one token.
+        """
+        return Latency(*(self.number(name) or None for name in (mean, median, p99))).times(factor)
 
 
 def as_number(value: object) -> float | None:

@@ -168,32 +168,33 @@ def parse_json(text: str) -> Any:
         raise BadJson(shorten(str(error)).strip("'\"")) from None
 
 
-def complete_items(text: str) -> list[Any]:
-    """Return the items of a JSON list that stand whole before it breaks off.
+def complete_items(text: str) -> tuple[list[Any], int | None]:
+    """Return the values that stand whole in a text that is not one JSON value.
 
     Parameters
     ----------
     text : str
-        A text that begins with `[` and is not valid as a whole.
+        A list that breaks off, or objects one after the other, as of several files that were joined.
 
     Returns
     -------
-    list
+    tuple of list and int or None
+        The items of the list, or the objects, and the position from which nothing can be read, if any.
     """
     items: list[Any] = []
-    position = text.find("[") + 1
-    while position:
-        position = _skip(text, position)
+    position = _skip(text, 0)
+    listed = text[position : position + 1] == "["
+    while position < len(text):
+        start = _skip(text, position + 1 if listed else position)
         try:
-            item, position = _DECODER.raw_decode(text, position)
+            item, position = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            break
+            return items, start
         items.append(item)
         position = _skip(text, position)
-        if text[position : position + 1] != ",":
-            break
-        position += 1
-    return items
+        if listed and text[position : position + 1] != ",":
+            return items, position
+    return items, None
 
 
 def _skip(text: str, position: int) -> int:

@@ -30,6 +30,13 @@ def most(old: Any, new: Any) -> Any:
     return new if old is None else max(old, new)
 
 
+def least_of_main(old: Any, new: Any) -> Any:
+    """Keep the smallest of those alike: a far smaller pool is a draft's, or one to try memory out."""
+    if old is None or new > 2 * old:
+        return new
+    return old if 2 * new < old else min(old, new)
+
+
 def total(old: Any, new: Any) -> Any:
     """Add up what each device prints."""
     return new if old is None else old + new

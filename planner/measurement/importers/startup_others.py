@@ -15,18 +15,20 @@ from planner.measurement.importers.startup_lines import (
     count,
     last,
     least,
+    least_of_main,
     most,
     total,
 )
 
 N = r"(-?\d[\d,]*(?:\.\d+)?)"
+DEVICE = r"(?:CUDA|ROCm|Vulkan|SYCL|Metal)(?!_Host)"
 OOM: tuple[Outcome, ...] = (
     (re.compile(r"OutOfMemoryError|(?:CUDA|HIP) out of memory|cudaMalloc failed: out of memory"), "oom"),
 )
 
 SGLANG = EngineLog(
     "SGLang",
-    re.compile(r"server_args=ServerArgs\(|KV Cache is allocated\. #tokens:|Load weight end\."),
+    re.compile(r"server_args=ServerArgs\(|KV Cache is allocated\..*?#tokens:|Load weight end\."),
     (
         Pattern(r"ServerArgs\(.*?model_path='([^']+)'", model=last),
         Pattern(r"ServerArgs\(.*?[( ]tp_size=(\d+)", tp=last),
@@ -39,12 +41,16 @@ SGLANG = EngineLog(
         Pattern(r"ServerArgs\(.*?context_length=(\d+)", max_model_len=last),
         Pattern(r"ServerArgs\(.*?page_size=(\d+)", block_size=last),
         Pattern(r"ServerArgs\(.*?disable_cuda_graph=(True|False)", enforce_eager=last),
+        Pattern(r"Load weight end\..*?, quant=(\w+)", weight_quant=last),
         Pattern(rf"Load weight end\..*?mem usage={N} GB", weights_gib=most),
         Pattern(rf"Load weight end\..*?avail mem={N} GB", sgl_avail_after_load_gb=least),
-        Pattern(rf"KV Cache is allocated\. #tokens: {N}", kv_tokens=least),
-        Pattern(rf"KV Cache is allocated\..*?K size: {N} GB", k_size_gb=least),
-        Pattern(rf"KV Cache is allocated\..*?, V size: {N} GB", v_size_gb=least),
-        Pattern(rf"KV Cache is allocated\..*?KV size: {N} GB", kv_size_gb=least),
+        # With sliding windows there are two pools, the second for the layers that see everything.
+        Pattern(rf"KV Cache is allocated\..*?#tokens: {N}", kv_tokens=most),
+        Pattern(rf"KV Cache is allocated\..*? K size: {N} GB", k_size_gb=least_of_main),
+        Pattern(rf"KV Cache is allocated\..*?, V size: {N} GB", v_size_gb=least_of_main),
+        Pattern(rf"KV Cache is allocated\..*?KV size: {N} GB", kv_size_gb=least_of_main),
+        Pattern(rf"SWAKVPool mem usage: {N} GB", kv_size_gb=least_of_main),
+        Pattern(rf"SWAKVPool .*?swa size: {N}", kv_swa_tokens=least),
         Pattern(rf"Mamba Cache is allocated\..*?max_mamba_cache_size: {N}", mamba_slots=least),
         Pattern(rf"Memory pool end\. avail mem={N} GB", sgl_avail_after_pool_gb=least),
         Pattern(
@@ -80,11 +86,12 @@ TENSORRT_LLM = EngineLog(
         Pattern(rf"Allocated {N} MiB for execution context memory", activation_gib=most, factor=1 / 1024),
         Pattern(rf"paged kv cache: total: {N} GiB", total_gpu_gib=least),
         Pattern(rf"paged kv cache: total: [\d.]+ GiB, available: {N} GiB", free_before_kv_gib=least),
-        Pattern(rf"Number of blocks in KV cache primary pool: {N}", kv_blocks=least),
+        Pattern(rf"Number of blocks in KV cache primary pool: {N}", kv_blocks=least_of_main),
+        Pattern(rf"Max KV cache blocks per sequence: .*?primary blocks={N}", kv_blocks=least_of_main),
         Pattern(rf"[Nn]umber of tokens per block: {N}", block_size=last),
         Pattern(rf"tokens per block={N}", block_size=last),
-        Pattern(rf"Allocated {N} GiB for max tokens in paged KV cache", avail_kv_gib=least),
-        Pattern(rf"for max tokens in paged KV cache \({N}\)", kv_tokens=least),
+        Pattern(rf"Allocated {N} GiB for max tokens in paged KV cache", avail_kv_gib=least_of_main),
+        Pattern(rf"for max tokens in paged KV cache \({N}\)", kv_tokens=least_of_main),
     ),
     OOM,
     re.compile(r"in paged KV cache \(\d+\)|Engine loaded and ready to serve|Application startup complete"),
@@ -94,7 +101,7 @@ LLAMA_CPP = EngineLog(
     "llama.cpp",
     re.compile(r"llm_load_tensors:|load_tensors:.*model buffer size|llama_kv_cache\w*:|KV self size"),
     (
-        Pattern(r"^build: (\d+) \(", engine_version=last, text="b{}"),
+        Pattern(r"\bbuild(?::| =) (\d+) \(", engine_version=last, text="b{}"),
         Pattern(r"general\.name\s+str\s+= (.+)$", model=last),
         Pattern(
             r"(?:file type|model ftype)\s+= (?:all )?(?:mostly )?(I?Q\w+(?: - [SML]\w+)?|F16|BF16|F32)",
@@ -103,7 +110,7 @@ LLAMA_CPP = EngineLog(
         Pattern(r"^\s*Device (\d+): ", n_gpus=count),
         Pattern(r"^\s*Device \d+: ([^,]+),", gpu=last),
         Pattern(
-            rf"load_tensors: .*?(?:CUDA|ROCm|Vulkan|SYCL|Metal)\S*(?: model)? buffer size =\s*{N} MiB",
+            rf"load_tensors: .*?{DEVICE}\S*(?: model)? buffer size =\s*{N} MiB",
             weights_gib=total,
             factor=1 / 1024,
         ),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from planner.measurement.importers.runs import Fields, Latency, Run
 
-TITLE = "= PERFORMANCE OVERVIEW"
+TITLE = r"^= (?:PERFORMANCE OVERVIEW|STATISTICS)\b"
+"""Heads the figures; the second before 0.13."""
 _LINE = re.compile(r"\s*([A-Za-z\[][^:]*?)\s*:\s+(\S.*)$")
 _MACHINE = re.compile(r"(.+?), memory ([\d.]+) GB")
 
@@ -29,6 +30,8 @@ def read_report(fields: Fields) -> Run:
     engine, world, info = fields.child("engine"), fields.child("world_info"), fields.child("request_info")
     speed, stream = fields.child("performance"), fields.child("streaming_metrics")
     drafts = fields.child("decoding_stats").text("mode")
+    tp, pp = world.size("tp_size"), world.size("pp_size")
+    power = fields.child("energy").number("average_gpu_power")
 
     def percentiles(record: Fields, name: str) -> Latency:
         return record.child(name).latency("average", "p50", "p99")
@@ -38,9 +41,9 @@ def read_report(fields: Fields) -> Run:
         {
             "model": engine.text("model"),
             "gpu": fields.child("machine").text("name"),
-            "n_gpus": world.size("world_size"),
-            "tp": world.size("tp_size"),
-            "pp": world.size("pp_size"),
+            "n_gpus": world.size("world_size") or _product(tp, pp),
+            "tp": tp,
+            "pp": pp,
             "ep": world.size("ep_size"),
             "weight_dtype": _dtype(engine.text("quantization"), engine.text("dtype")),
             "kv_dtype": (engine.text("kv_cache_dtype") or "").lower() or None,
@@ -57,6 +60,7 @@ def read_report(fields: Fields) -> Run:
             percentiles(stream, "tpot_percentiles"),
             percentiles(speed, "request_latency_percentiles_ms"),
         ),
+        notes=[f"mean power of a GPU {power:.4g} W"] if power else [],
     )
 
 
@@ -69,7 +73,7 @@ def read_console(file: str, lines: Iterable[tuple[int, str]], problems: list[str
         if re.match(r"= (PYTORCH BACKEND|ENGINE DETAILS|REQUEST DETAILS)", text) and "began" in found:
             yield _printed(Fields(found, f"{file}:{began}", problems))
             found = {}
-        if text.startswith(TITLE):
+        if re.match(TITLE, text):
             found["began"], began = "", number
         elif text.startswith("= DATASET DETAILS") and "began" in found:
             yield _printed(Fields(found, f"{file}:{began}", problems))
@@ -95,12 +99,13 @@ def _printed(fields: Fields) -> Run:
         return Latency(mean, fields.number(f"[{tag}] P50"), fields.number(f"[{tag}] P99"))
 
     tp, pp = size("TP Size"), size("PP Size")
+    seconds = fields.number("Total Latency (seconds)")
     return _run(
         fields,
         {
             "model": named("Model"),
             "gpu": fields.text("machine"),
-            "n_gpus": tp * pp if tp and pp else None,
+            "n_gpus": _product(tp, pp),
             "tp": tp,
             "pp": pp,
             "ep": size("EP Size"),
@@ -115,10 +120,11 @@ def _printed(fields: Fields) -> Run:
         requests=fields.count("Number of requests"),
         concurrency=fields.number("Number of concurrent requests"),
         rates=(
-            fields.number("Total Output Throughput (tokens/sec)"),
+            # Before 0.16 the output alone was called so.
+            fields.number("Total Output Throughput (tokens/sec)", "Token Throughput (tokens/sec)"),
             fields.number("Total Token Throughput (tokens/sec)"),
         ),
-        duration_ms=fields.number("Total Latency (ms)"),
+        duration_ms=fields.number("Total Latency (ms)") if seconds is None else 1000 * seconds,
         latencies=(
             percentiles("TTFT", "Average time-to-first-token [TTFT] (ms)"),
             percentiles("TPOT", "Average time-per-output-token [TPOT] (ms)"),
@@ -137,8 +143,10 @@ def _run(
     rates: tuple[float | None, float | None],
     duration_ms: float | None,
     latencies: tuple[Latency, Latency, Latency],
+    notes: Sequence[str] = (),
 ) -> Run:
     ttft, tpot, e2e = latencies
+    every = f"offline maximum throughput: all {requests} requests sent at once"
     return Run(
         where=fields.where,
         facts={"engine": "trtllm", "disagg": False, **facts},
@@ -154,8 +162,12 @@ def _run(
         ttft=ttft,
         tpot=tpot,
         e2e=e2e,
-        notes=("trtllm-bench", "concurrency is the measured mean"),
+        notes=("trtllm-bench", *(["concurrency is the measured mean"] if concurrency else [every]), *notes),
     )
+
+
+def _product(tp: int | None, pp: int | None) -> int | None:
+    return tp * pp if tp and pp else None
 
 
 def _dtype(quantisation: str | None, dtype: str | None) -> str | None:

@@ -1,0 +1,262 @@
+"""Wordings of other versions, and what containers and shells do to a file; the figures are published ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from planner.measurement.importers.importing import ImportedFile, Names, read_file
+
+SAID = {"model": "qwen2.5-7b-instruct", "gpu": "h100", "n_gpus": "1"}
+RESULT = {
+    "model_id": "m",
+    "completed": 8,
+    "duration": 2.0,
+    "max_concurrency": 2,
+    "request_rate": "inf",
+    "total_input_tokens": 256,
+    "total_output_tokens": 128,
+    "output_throughput": 64.0,
+    "median_ttft_ms": 55.7,
+    "median_tpot_ms": 11.2,
+}
+
+
+@pytest.fixture
+def read(catalogue, tmp_path):
+    """Read a text as a file."""
+
+    def go(text: str, **said: str) -> ImportedFile:
+        path = tmp_path / "file"
+        path.write_text(text)
+        return read_file(str(path), {**SAID, **said}, Names(catalogue))
+
+    return go
+
+
+BLOCK = """\
+============ Serving Benchmark Result ============
+Successful requests:                     100
+Maximum request concurrency:             16
+Benchmark duration (s):                  41.24
+Total input tokens:                      99744
+Total generated tokens:                  100000
+Output token throughput (tok/s):         2425.01
+Total Token throughput (tok/s):          4843.81
+---------------Time to First Token----------------
+Mean TTFT (ms):                          60.77
+Median TTFT (ms):                        58.10
+==================================================
+"""
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "# ",
+        "bench-1  | ",
+        "2026-01-02T03:04:05.678901234Z ",
+        "2026-01-02T03:04:05.67Z stdout F ",
+        "[1,0]<stdout>:",
+    ],
+)
+def test_a_block_is_read_behind_what_a_container_puts_before_its_lines(prefix, read) -> None:
+    found = read("".join(f"{prefix}{line}\n" for line in BLOCK.splitlines()))
+    assert found.problems == []
+    (row,) = found.serving
+    assert (row.cells["concurrency"], row.cells["output_tps_total"]) == ("16", "2425.01")
+    assert (row.cells["isl"], row.cells["ttft_ms_median"]) == ("997.44", "58.1")
+
+
+def test_a_block_behind_a_progress_bar_is_read(read) -> None:
+    found = read("100%|####| 100/100 [00:41<00:00]" + BLOCK)
+    assert found.problems == []
+    assert found.serving[0].cells["ttft_ms_mean"] == "60.77"
+
+
+def test_an_old_block_of_sglang_calls_its_total_otherwise_and_times_nothing(read) -> None:
+    text = BLOCK.replace("Total Token throughput (tok/s): ", "Total throughput (tok/s):")
+    (row,) = read(text + "Median TPOT (ms): 3\n").serving
+    assert row.cells["total_tps_per_gpu"] == "4843.81"
+    (row,) = read(
+        text.replace("Median TTFT (ms):                        58.10", "Median TPOT (ms): -0.00")
+    ).serving
+    assert (row.cells["tpot_ms_median"], row.cells["tps_per_user"]) == ("", "")
+
+
+def test_a_run_of_which_every_request_failed_is_none(read) -> None:
+    failed = {**RESULT, "completed": 0, "failed": 8, "output_throughput": 0.0, "median_ttft_ms": 0.0}
+    found = read(json.dumps(failed))
+    assert found.serving == []
+    assert "no request of the run succeeded" in found.problems[0]
+
+
+def test_a_time_of_zero_is_none(read) -> None:
+    (row,) = read(json.dumps({**RESULT, "median_tpot_ms": 0.0})).serving
+    assert (row.cells["tpot_ms_median"], row.cells["ttft_ms_median"]) == ("", "55.7")
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_files_that_were_joined_are_read_one_after_the_other(indent, between, read) -> None:
+    texts = [
+        json.dumps({**RESULT, "max_concurrency": n, "median_ttft_ms": 50.0 + n}, indent=indent)
+        for n in (2, 4, 8)
+    ]
+    found = read(between.join(texts))
+    assert found.problems == []
+    assert [row.cells["concurrency"] for row in found.serving] == ["2", "4", "8"]
+
+
+def test_of_joined_files_that_break_off_the_whole_ones_are_kept(read) -> None:
+    text = json.dumps(RESULT, indent=2)
+    found = read(f"{text}\n{text[:60]}")
+    assert len(found.serving) == 1
+    line = len(text.splitlines()) + 1
+    assert found.problems[0].endswith(
+        f"file:{line}: not valid JSON from here; the 1 items before it are read"
+    )
+
+
+def test_a_first_line_that_is_cut_off_keeps_no_other_line_from_being_read(read) -> None:
+    line = json.dumps(RESULT)
+    found = read(f"{line[:40]}\n{line}\n")
+    assert len(found.serving) == 1
+    assert "file:1: not valid JSON" in found.problems[0]
+
+
+def test_what_prometheus_says_of_a_server_is_no_run(read) -> None:
+    counts = {"count": 102048, "request_latency": {"mean": 5.1}, "time_to_first_token": {"mean": 3.7}}
+    found = read(json.dumps({"load_summary": {}, "successes": counts, "failures": {}}))
+    assert found.serving == []
+    assert "import the lifecycle metrics beside it" in found.problems[0]
+
+
+GENAI = """\
+                              NVIDIA GenAI-Perf | LLM Metrics
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━━━┓
+┃                         Statistic ┃    avg ┃    min ┃    max ┃    p99 ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━━━┩
+│          Time to first token (ms) │  13.68 │  11.07 │  21.50 │  18.81 │
+│          Inter token latency (ms) │   1.86 │   1.28 │   2.11 │   2.11 │
+│              Request latency (ms) │ 203.70 │ 180.33 │ 228.30 │ 225.45 │
+│            Output sequence length │ 103.46 │  95.00 │ 134.00 │ 122.96 │
+│ Output token throughput (per sec) │ 504.02 │    N/A │    N/A │    N/A │
+└───────────────────────────────────┴────────┴────────┴────────┴────────┘
+"""
+
+
+def test_the_consoles_of_two_runs_are_two_runs(read) -> None:
+    found = read(
+        GENAI + GENAI.replace("13.68", "22.04").replace("203.70", "542.48").replace("504.02", "212.04")
+    )
+    assert found.problems == []
+    assert [row.cells["ttft_ms_mean"] for row in found.serving] == ["13.68", "22.04"]
+    assert [row.cells["output_tps_total"] for row in found.serving] == ["504.02", "212.04"]
+    assert found.serving[0].cells["osl"] == "103.46"
+
+
+def test_the_first_genai_perf_counts_nanoseconds_and_has_names_of_its_own(read) -> None:
+    found = read(
+        "Metric,avg,min,max,p99,p50\n"
+        'Time To First Token (ns),"23,940,000",22920000,30750000,30100000,23200000\n'
+        "Num Output Token,511.90,505,516,515,512\n"
+        "Num Input Token,127.50,126,128,128,128\n\n"
+        "Metric,Value\nOutput Token Throughput (per sec),86.48\n"
+    )
+    (row,) = found.serving
+    assert [row.cells[name] for name in ("ttft_ms_mean", "ttft_ms_median", "isl", "osl")] == [
+        "23.94",
+        "23.2",
+        "127.5",
+        "511.9",
+    ]
+
+
+TRTLLM = """\
+= ENGINE DETAILS
+Model:                  meta-llama/Llama-2-7b-hf
+TensorRT-LLM Version:   0.12.0
+Quantization:           FP8
+= WORLD + RUNTIME INFORMATION
+TP Size:                2
+PP Size:                1
+= STATISTICS
+===========================================================
+Number of requests:             3000
+Average Input Length (tokens):  128.0
+Average Output Length (tokens): 128.0
+Token Throughput (tokens/sec):  23405.927228471104
+Request Throughput (req/sec):   182.8588064724305
+Total Latency (seconds):        16.406100739
+"""
+
+
+@pytest.mark.parametrize("title", ["= STATISTICS", "= PERFORMANCE OVERVIEW"])
+def test_early_trtllm_bench_counts_output_tokens_alone(title, read) -> None:
+    """182.8588 requests/s x 128 tokens = 23,405.9 tok/s."""
+    (row,) = read(TRTLLM.replace("= STATISTICS", title)).serving
+    assert float(row.cells["output_tps_total"]) == pytest.approx(182.8588064724305 * 128)
+    assert (row.cells["total_tps_per_gpu"], row.cells["concurrency"]) == ("", "")
+    assert "offline maximum throughput: all 3000 requests" in row.cells["notes"]
+    assert row.doubts == ()
+
+
+def test_a_report_without_a_world_size_is_by_its_parallel_sizes(read) -> None:
+    report = {
+        "engine": {"model": "m", "version": "1.2"},
+        "machine": {"name": "NVIDIA GB10"},
+        "world_info": {"tp_size": 2, "pp_size": 1},
+        "performance": {"system_output_throughput_tok_s": 3.37},
+        "energy": {"average_gpu_power": 11.83},
+    }
+    (row,) = read(json.dumps(report), n_gpus="").serving
+    assert row.cells["n_gpus"] == "2"
+    assert "mean power of a GPU 11.83 W" in row.cells["notes"]
+
+
+def test_the_cache_that_tries_memory_out_is_not_the_cache(read) -> None:
+    text = (
+        "[TensorRT-LLM] TensorRT LLM version: 1.2.0rc2\n"
+        "[TensorRT-LLM][INFO] Max KV cache blocks per sequence: 288 [window size=8224], tokens per block=32, "
+        "primary blocks=257, secondary blocks=0, max sequence length=9193\n"
+        "[TensorRT-LLM][INFO] [MemUsageChange] Allocated 0.56 GiB for max tokens in paged KV cache (8224).\n"
+        "[TensorRT-LLM][INFO] Max KV cache blocks per sequence: 288 [window size=9193], tokens per block=32, "
+        "primary blocks=1444, secondary blocks=0, max sequence length=9193\n"
+        "[TensorRT-LLM][INFO] [MemUsageChange] Allocated 3.17 GiB for max tokens in paged KV cache (46208).\n"
+    )
+    for log in (text, "".join(f"[1,0]<stdout>:{line}\n" for line in text.splitlines())):
+        (row,) = read(log, tp="1").startup
+        assert [row.cells[name] for name in ("avail_kv_gib", "kv_tokens", "kv_blocks")] == [
+            "3.17",
+            "46208",
+            "1444",
+        ]
+
+
+def test_pools_of_sglang_with_sliding_windows_and_a_draft_are_told_apart(read) -> None:
+    kv = "KV Cache is allocated. dtype: torch.bfloat16, #tokens:"
+    found = read(
+        "Load weight end. type=M, quant=fp8, fmt=e4m3, avail mem=58.40 GB, mem usage=79.80 GB.\n"
+        f"[TP0] {kv} 612620, K size: 26.29 GB, V size: 26.29 GB\n"
+        f"[TP0] {kv} 765776, K size: 1.64 GB, V size: 1.64 GB\n"
+        "[TP0] SWAKVPool mem usage: 55.87 GB, swa size: 612620, full size: 765776\n"
+        f"[TP0] {kv} 765776, K size: 0.20 GB, V size: 0.20 GB\n",
+        tp="1",
+    )
+    (row,) = found.startup
+    columns = ("kv_tokens", "kv_swa_tokens", "kv_size_gb", "k_size_gb", "weight_quant", "weights_gib")
+    assert [row.cells[name] for name in columns] == ["765776", "612620", "55.87", "26.29", "fp8", "79.8"]
+
+
+def test_buffers_of_the_host_are_no_memory_of_a_gpu(read) -> None:
+    found = read(
+        "0.01.234 I build: 8247 (aaa18bb49) with GNU\n"
+        "load_tensors:      Vulkan0 model buffer size =  4717.38 MiB\n"
+        "load_tensors:  Vulkan_Host model buffer size =   545.63 MiB\n"
+        "llama_kv_cache: size = 4352.00 MiB (262144 cells, 8 layers, 1/1 seqs), K (q8_0): 2176.00 MiB\n"
+    )
+    (row,) = found.startup
+    assert float(row.cells["weights_gib"]) == pytest.approx(4717.38 / 1024)
+    assert row.cells["engine_version"] == "b8247"
