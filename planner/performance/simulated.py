@@ -42,23 +42,45 @@ class ServiceStepTimes:
 
         A step with both reads the weights once: the prompts add what they cost beyond a single token.
         """
-        asked = (decode_requests, decode_context_tokens, prefill_tokens, prefill_context_tokens)
-        arrays = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in asked))
-        requests, contexts, prompts, cached = (array.ravel() for array in arrays)
-        parameters = np.broadcast_to(self.parameters, (requests.size, self.parameters.shape[1]))
+        requests, contexts = _pair(decode_requests, decode_context_tokens)
+        prompts, cached = _pair(prefill_tokens, prefill_context_tokens)
+        decoding = self._decoding(requests, contexts)
+        if not prompts.any():
+            total = decoding + np.zeros_like(prompts)
+        else:
+            alone, added = self._prompting(prompts, cached)
+            total = decoding + np.where(prompts > 0, np.where(requests > 0, added, alone), 0.0)
+        return total if total.ndim else float(total)
+
+    def _decoding(self, requests: Array, contexts: Array) -> Array:
+        """Return what a step takes without prompts, 0 where nothing decodes [s]."""
         mean = contexts / np.maximum(requests, 1.0)
         # A copy of attention sees its own requests; experts see those of all copies.
         batch = requests * self.profile.dp * self.profile.pp
-        decoding = decode_step(self.profile, parameters, batch, mean, float(self.drafted)).total
-        decoding = np.where(requests > 0, decoding, 0.0)
-        tokens = np.maximum(prompts, 1.0)
-        alone = prefill(self.profile, parameters, tokens, cached)
+        parameters = self._parameters(batch)
+        steps = decode_step(self.profile, parameters, batch.ravel(), mean.ravel(), float(self.drafted)).total
+        return np.asarray(np.where(requests > 0, steps.reshape(requests.shape), 0.0))
+
+    def _prompting(self, prompts: Array, cached: Array) -> tuple[Array, Array]:
+        """Return what prompts take by themselves, and what they add to a step that decodes [s]."""
+        parameters, tokens, before = (
+            self._parameters(prompts),
+            np.maximum(prompts, 1.0).ravel(),
+            cached.ravel(),
+        )
+        alone = prefill(self.profile, parameters, tokens, before)
         bare = {"floors": False, "once": False}
-        added = prefill(self.profile, parameters, tokens, cached, **bare)
-        added = added - prefill(self.profile, parameters, np.ones_like(tokens), 0 * cached, **bare)
-        prompting = np.where(requests > 0, np.maximum(added, 0.0), alone)
-        total = decoding + np.where(prompts > 0, prompting, 0.0)
-        return total.reshape(arrays[0].shape) if arrays[0].ndim else float(total[0])
+        added = prefill(self.profile, parameters, tokens, before, **bare)
+        added = added - prefill(self.profile, parameters, np.ones_like(tokens), 0 * before, **bare)
+        return alone.reshape(prompts.shape), np.maximum(added, 0.0).reshape(prompts.shape)
+
+    def _parameters(self, points: Array) -> Array:
+        return np.broadcast_to(self.parameters, (points.size, self.parameters.shape[1]))
+
+
+def _pair(first: Any, second: Any) -> tuple[Array, Array]:
+    one, other = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
+    return one, other
 
 
 def step_times(service: Service, isl: float, osl: float, concurrency: float = 16.0) -> ServiceStepTimes:

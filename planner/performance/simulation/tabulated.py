@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,15 @@ ROW_NODES = 8
 REQUEST_NODES, CONTEXT_NODES, PROMPT_NODES, CACHED_NODES = 2, 2, 4, 1
 """Nodes to a doubling on each axis of the grid of steps with prompts."""
 FIRST_CACHED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Times at the nodes of some axes, in one row; a stride is how far apart neighbours on an axis are."""
+
+    axes: tuple[Sequence[float], ...]
+    strides: tuple[int, ...]
+    times: list[float]
 
 
 class TabulatedStepTimes:
@@ -57,8 +68,8 @@ class TabulatedStepTimes:
         prompts = nodes(batching.max_num_batched_tokens, PROMPT_NODES)
         # A step may hold the last chunks of several long prompts.
         cached = [0.0, *nodes(4 * max_context, CACHED_NODES, first=FIRST_CACHED)]
-        self._alone_axes, self._mixed_axes = (prompts, cached), (requests, contexts, prompts, cached)
-        self._alone, self._mixed = self._grid(self._alone_axes), self._grid(self._mixed_axes)
+        self._alone = self._grid(prompts, cached)
+        self._mixed = self._grid(requests, contexts, prompts, cached)
 
     def step_s(
         self,
@@ -77,9 +88,9 @@ class TabulatedStepTimes:
         if decode_requests:
             context = decode_context_tokens / decode_requests
             values = (decode_requests, context, prefill_tokens, prefill_context_tokens)
-            found = _inside(self._mixed, self._mixed_axes, values)
+            found = _inside(self._mixed, values)
         else:
-            found = _inside(self._alone, self._alone_axes, (prefill_tokens, prefill_context_tokens))
+            found = _inside(self._alone, (prefill_tokens, prefill_context_tokens))
         return self._model.step_s(*asked) if found is None else found
 
     def _row(self, requests: int) -> Floats:
@@ -90,13 +101,14 @@ class TabulatedStepTimes:
             self._rows[requests] = row
         return row
 
-    def _grid(self, axes: Sequence[Sequence[float]]) -> list[Any]:
-        """Return the times at all nodes as nested lists; two axes are prompts alone."""
-        mesh = np.meshgrid(*axes, indexing="ij")
-        requests, contexts = mesh[:-2] if len(axes) == 4 else (np.zeros_like(mesh[0]),) * 2
+    def _grid(self, *axes: Sequence[float]) -> _Grid:
+        """Return the times at all nodes; two axes are prompts alone."""
+        mesh = np.meshgrid(*axes, indexing="ij", sparse=True)
+        requests, contexts = mesh[:-2] if len(axes) == 4 else (np.zeros(1), np.zeros(1))
         times = self._model.step_s(requests, requests * contexts, *mesh[-2:])
-        nested: list[Any] = np.broadcast_to(times, mesh[0].shape).tolist()
-        return nested
+        shape = tuple(len(axis) for axis in axes)
+        strides = tuple(math.prod(shape[number + 1 :]) for number in range(len(shape)))
+        return _Grid(axes, strides, np.broadcast_to(times, shape).ravel().tolist())
 
 
 def nodes(last: float, per_doubling: int, first: float = 1.0) -> list[float]:
@@ -119,20 +131,22 @@ def nodes(last: float, per_doubling: int, first: float = 1.0) -> list[float]:
     return sorted({node for node in found if node < last} | {float(last)})
 
 
-def _inside(grid: list[Any], axes: Sequence[Sequence[float]], values: Sequence[float]) -> float | None:
-    """Return the value in nested lists, linear between the nodes of each axis; None outside of them."""
-    if any(value > axis[-1] for axis, value in zip(axes, values, strict=True)):
-        return None
-    return _between(grid, axes, values)
-
-
-def _between(grid: list[Any], axes: Sequence[Sequence[float]], values: Sequence[float]) -> float:
-    axis = axes[0]
-    below = max(bisect_right(axis, values[0]) - 1, 0)
-    share = (values[0] - axis[below]) / (axis[below + 1] - axis[below]) if below + 1 < len(axis) else 0.0
-
-    def at(node: int) -> float:
-        value: float = _between(grid[node], axes[1:], values[1:]) if len(axes) > 1 else grid[node]
-        return value
-
-    return at(below) + share * (at(below + 1) - at(below)) if share else at(below)
+def _inside(grid: _Grid, values: Sequence[float]) -> float | None:
+    """Return the value in a grid, linear between the nodes of each axis; None outside of it."""
+    places, shares = [0], []
+    for axis, stride, value in zip(grid.axes, grid.strides, values, strict=True):
+        if value > axis[-1]:
+            return None
+        below = max(bisect_right(axis, value) - 1, 0)
+        places = [place + stride * below for place in places]
+        if value > axis[below] and below + 1 < len(axis):
+            shares.append((value - axis[below]) / (axis[below + 1] - axis[below]))
+            places += [place + stride for place in places]
+    corners = [grid.times[place] for place in places]
+    # The second half of the corners lies one node further on the axis that came last.
+    while shares:
+        share, half = shares.pop(), len(corners) // 2
+        corners = [
+            near + share * (far - near) for near, far in zip(corners[:half], corners[half:], strict=True)
+        ]
+    return corners[0]
