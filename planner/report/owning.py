@@ -21,7 +21,7 @@ from planner.economics import (
 )
 from planner.errors import Unsupported
 from planner.report.base import Report
-from planner.report.provenance import sources_table
+from planner.report.provenance import parts_record, sources_table
 from planner.report.table import Column, Table, records_to_csv
 
 PAID_WHEN_USED = (PriceKind.ON_DEMAND, PriceKind.SPOT)
@@ -98,10 +98,7 @@ class OwningAnswer:
             "gpu": self.gpu.id,
             "usd_per_gpu_hour": self.price.usd_per_gpu_hour,
             "usd_per_gpu_month": usd_per_month(gpus=1, usd_per_gpu_hour=self.price.usd_per_gpu_hour),
-            "parts": [
-                {"part": one.name, "usd_per_gpu_hour": one.usd_per_gpu_hour, "provenance": one.provenance}
-                for one in self.price.parts
-            ],
+            "parts": parts_record(self.price),
             "terms": self.owned.terms.model_dump(),
             "terms_provenance": dict(self.owned.provenance),
             "depreciation_usd_per_gpu_hour": book.depreciation_usd_per_gpu_hour,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.report.measured import point_record
+from planner.report.provenance import price_record
 from planner.report.table import GIB
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def prediction_record(answer: PredictAnswer) -> dict[str, Any]:
             "kv_tokens": memory.kv_tokens,
             "max_concurrency": memory.max_concurrency,
         },
-        "price": _price(answer),
+        "price": price_record(answer.price, answer.gpus),
         "no_price": fit.no_price,
         "warnings": list(answer.warnings),
         "catalogue_digest": fit.catalogue_digest,
@@ -186,18 +187,6 @@ def _measured(found: MeasuredPoint | None) -> dict[str, Any] | None:
         "runs": found.runs,
         **{name: estimate_record(found.figures.get(name), "measured") for name in FIGURES},
         "points": [point_record(point) for point in found.points],
-    }
-
-
-def _price(answer: PredictAnswer) -> dict[str, Any] | None:
-    price = answer.price
-    if price is None:
-        return None
-    return {
-        "usd_per_gpu_hour": price.usd_per_gpu_hour,
-        "usd_per_hour": answer.gpus * price.usd_per_gpu_hour,
-        "kind": price.kind,
-        "provenance": price.provenance,
     }
 
 

@@ -86,3 +86,40 @@ def price_rows(gpu: str, price: PricePerHour | None) -> list[dict[str, Any]]:
         }
         for quote in price.quotes
     ]
+
+
+def price_record(price: PricePerHour | None, gpus: int) -> dict[str, Any] | None:
+    """Return a price as plain data: per GPU and of all, with the quotes or the parts that it is made of.
+
+    Parameters
+    ----------
+    price : PricePerHour or None
+        Of one GPU.
+    gpus : int
+        GPUs that are paid for.
+
+    Returns
+    -------
+    dict or None
+    """
+    if price is None:
+        return None
+    return {
+        "usd_per_gpu_hour": price.usd_per_gpu_hour,
+        "usd_per_hour": gpus * price.usd_per_gpu_hour,
+        "kind": price.kind,
+        "provenance": price.provenance,
+        "quotes": [
+            {"provider": quote.provider, "usd_per_gpu_hour": quote.usd_per_gpu_hour, "date": quote.date}
+            for quote in price.quotes
+        ],
+        "parts": parts_record(price),
+    }
+
+
+def parts_record(price: PricePerHour) -> list[dict[str, Any]]:
+    """Return the parts of what owning costs; none of a price that was quoted or stated."""
+    return [
+        {"part": one.name, "usd_per_gpu_hour": one.usd_per_gpu_hour, "provenance": one.provenance}
+        for one in price.parts
+    ]

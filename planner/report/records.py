@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.economics import hourly_cost_usd
 from planner.memory.records import MemoryFit, StageMemory
 from planner.report.certainty import certainty_record
 from planner.report.measured import measured_record
+from planner.report.provenance import price_record
 from planner.report.table import GIB
 from planner.report.tables import beside_tokens_share, layout_row
 
@@ -81,7 +81,7 @@ def fit_record(answer: FitAnswer) -> dict[str, Any]:
         "one_node": None if one_node is None else _summary(answer, one_node),
         "smallest_deployment": None if smallest is None else _summary(answer, smallest),
         "other_layouts": [{**_summary(answer, one), **layout_row(memory, one)} for one in answer.others],
-        "price": _price(answer),
+        "price": price_record(answer.price, answer.gpus),
         "no_price": answer.no_price,
         "measured": measured_record(answer),
         "assumptions": [
@@ -150,22 +150,6 @@ def per_rank_gib(stage: StageMemory) -> dict[str, float]:
         The state of one request is a part of the KV pool; the reserve is what the engine leaves unused.
     """
     return {f"{part}_gib": getattr(stage, f"{part}_bytes") / GIB for part in _PER_RANK}
-
-
-def _price(answer: FitAnswer) -> dict[str, Any] | None:
-    if answer.price is None:
-        return None
-    usd, quotes = answer.price.usd_per_gpu_hour, answer.price.quotes
-    return {
-        "usd_per_gpu_hour": usd,
-        "usd_per_hour": hourly_cost_usd(gpus=answer.gpus, usd_per_gpu_hour=usd),
-        "kind": answer.price.kind,
-        "provenance": answer.price.provenance,
-        "quotes": [
-            {"provider": quote.provider, "usd_per_gpu_hour": quote.usd_per_gpu_hour, "date": quote.date}
-            for quote in quotes
-        ],
-    }
 
 
 def _sizes(answer: FitAnswer, memory: MemoryFit) -> dict[str, int]:

@@ -27,6 +27,17 @@ def test_json_is_in_usd_and_names_the_command(planner):
     assert command == "planner prices own mi355x,b300 --capex mi355x=25000"
 
 
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_an_own_price_comes_with_its_parts(planner, command):
+    load = () if command == "fit" else ("--isl", "1k", "--osl", "400", "--concurrency", "8")
+    asked = (command, "--model", "llama-3.1-8b", "--gpu", "b300", "--price-kind", "own", *load, "--json")
+    price = json.loads(planner(*asked).out)["price"]
+    assert {part["part"] for part in price["parts"]} == {"hardware", "colocation"}
+    parts = sum(part["usd_per_gpu_hour"] for part in price["parts"])
+    assert parts == pytest.approx(price["usd_per_gpu_hour"], rel=1e-12)
+    assert price["usd_per_hour"] == price["usd_per_gpu_hour"]  # one GPU
+
+
 def test_csv_has_a_row_for_each_part(planner):
     lines = planner("prices", "own", "mi355x", "--csv").out.splitlines()
     assert lines[0] == "gpu,part,usd_per_gpu_hour,share,provenance"
