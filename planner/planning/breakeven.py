@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from planner.errors import InvalidInput
 from planner.performance.intervals import Estimate
 
 LADDER = 33
 """Points of a bracket, at even ratios: between two of them a ratio of costs crosses 1 once at most."""
+
+LEVEL = 1e-9
+"""Costs that are closer, as logarithms, are level: the same deployment once and twice, but for rounding."""
 
 TOLERANCE = 1e-12
 """Of a solution, relative."""
@@ -221,15 +225,22 @@ def crossings(
     ladder = [low * (high / low) ** (step / (LADDER - 1)) for step in range(LADDER - 1)] + [high]
     logs = [float(value) for value in log_ratio(ladder)]
     ends = (math.exp(logs[0]), math.exp(logs[-1]))
+    apart = [step for step, value in enumerate(logs) if abs(value) > LEVEL]
     flips = tuple(
-        _flip(names, log_ratio, ladder, logs, piece, widths)
-        for piece in range(LADDER - 1)
-        if (logs[piece] <= 0) != (logs[piece + 1] <= 0)
+        _flip(names, log_ratio, ladder, logs, (left, right), widths)
+        for left, right in pairwise(apart)
+        if (logs[left] < 0) != (logs[right] < 0)
     )
-    reason = ""
-    if not flips:
-        reason = f"{winner(names, ends[0])} is cheaper from {_shown(low)} to {_shown(high)}"
+    reason = "" if flips else f"{_never(names, logs, apart)} from {_shown(low)} to {_shown(high)}"
     return BreakEven(flips, bracket, ends, reason)
+
+
+def _never(names: tuple[str, str], logs: Sequence[float], apart: Sequence[int]) -> str:
+    """Return who is cheaper where nothing flips; options that are level at every step have no winner."""
+    if not apart:
+        return "both cost the same"
+    cheaper = f"{winner(names, math.exp(logs[apart[0]]))} is cheaper"
+    return cheaper if len(apart) == len(logs) else f"{cheaper}, or both cost the same,"
 
 
 def _shown(value: float) -> str:
@@ -241,17 +252,18 @@ def _flip(
     log_ratio: Callable[[Sequence[float]], Sequence[float]],
     ladder: Sequence[float],
     logs: Sequence[float],
-    piece: int,
+    piece: tuple[int, int],
     widths: tuple[float, float],
 ) -> Flip:
     """Solve one piece, and where the ratio is as far from 1 as it may be wrong on the pieces beside it."""
-    at = _solved(log_ratio, ladder[piece], ladder[piece + 1], 0.0)
+    left, right = piece
+    at = _solved(log_ratio, ladder[left], ladder[right], 0.0)
     # The ratio is truly 1 where what is expected of it is as far below as it may truly be above.
     found = [_nearest(log_ratio, ladder, logs, piece, at, level) for level in (-widths[1], widths[0])]
     lower = [each for each in found if each is not None and each <= at]
     upper = [each for each in found if each is not None and each >= at]
-    order = names if logs[piece] <= 0 else (names[1], names[0])
-    ends = (_shown(ladder[piece]), _shown(ladder[piece + 1]))
+    order = names if logs[left] < 0 else (names[1], names[0])
+    ends = (_shown(ladder[left]), _shown(ladder[right]))
     how = f"Brent's method on ln(cost ratio) from {ends[0]} to {ends[1]}"
     return Flip(at, min(lower, default=None), max(upper, default=None), *order, how)
 
@@ -260,15 +272,16 @@ def _nearest(
     log_ratio: Callable[[Sequence[float]], Sequence[float]],
     ladder: Sequence[float],
     logs: Sequence[float],
-    piece: int,
+    piece: tuple[int, int],
     at: float,
     level: float,
 ) -> float | None:
     """Return where the logarithm reaches a level going away from its zero in one direction, if it does."""
     if level == 0:
         return at
-    towards_end = (logs[piece + 1] > logs[piece]) == (level > 0)
-    steps = range(piece, len(ladder) - 1) if towards_end else range(piece, -1, -1)
+    left, right = piece
+    towards_end = (logs[right] > logs[left]) == (level > 0)
+    steps = range(left, len(ladder) - 1) if towards_end else range(right - 1, -1, -1)
     for step in steps:
         here, there = logs[step] - level, logs[step + 1] - level
         if (here <= 0) != (there <= 0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from planner.planning.breakeven import BreakEven, Flip, PaidFor, winner
+from planner.planning.breakeven import LEVEL, BreakEven, Flip, PaidFor
 
 MOST_DEPLOYMENTS = 64
 """Deployments up to which flips are looked for; beyond, a step of one more is small."""
@@ -57,20 +57,24 @@ def volume_flip(first: PaidFor, second: PaidFor, capacities: tuple[float, float]
     edges = _edges(capacities)
     flips: list[Flip] = []
     ends: list[float] = []
-    before: float | None = None
+    level_somewhere = False
+    ahead = 0  # -1 while the first is cheaper, 1 while the second is, 0 as long as neither was
     for low, high in pairwise(edges):
         inside = math.sqrt(max(low, high * 1e-9) * high)
         fixed = first.fixed_usd * _deployments(capacities[0], inside)
         fixed -= second.fixed_usd * _deployments(capacities[1], inside)
         slope = (first.variable_usd - second.variable_usd) / MILLION
-        start, end = fixed + slope * low, fixed + slope * high
-        if before is not None and (before <= 0) != (start <= 0):
+        level = LEVEL * max(first.fixed_usd, second.fixed_usd, abs(slope) * high)
+        starts, ends_as = (_sign(fixed + slope * volume, level) for volume in (low, high))
+        if ahead * starts < 0:
             how = f"a further deployment starts at {low:,.4g} tokens"
-            flips.append(Flip(low, None, None, *_order(names, before), how))
-        if (start <= 0) != (end <= 0):
+            flips.append(Flip(low, None, None, *_order(names, ahead), how))
+        level_somewhere |= starts == ends_as == 0
+        ahead = starts or ahead
+        if ahead * ends_as < 0:
             how = f"closed form: the line of the difference of costs from {low:,.4g} to {high:,.4g} tokens"
-            flips.append(Flip(-fixed / slope, None, None, *_order(names, start), how))
-        before = end
+            flips.append(Flip(-fixed / slope, None, None, *_order(names, ahead), how))
+        ahead = ends_as or ahead
     least = edges[1] * 1e-6
     for tokens in (least, edges[-1]):
         costs = (
@@ -78,12 +82,24 @@ def volume_flip(first: PaidFor, second: PaidFor, capacities: tuple[float, float]
             monthly_usd(second, capacities[1], tokens),
         )
         ends.append(costs[0] / costs[1])
-    reason = "" if flips else f"{winner(names, ends[1])} is cheaper at every volume"
+    reason = "" if flips else _never(names, ahead, level_somewhere)
     return BreakEven(tuple(flips), (least, edges[-1]), (ends[0], ends[1]), reason)
 
 
-def _order(names: tuple[str, str], difference: float) -> tuple[str, str]:
-    return names if difference <= 0 else (names[1], names[0])
+def _never(names: tuple[str, str], ahead: int, level_somewhere: bool) -> str:
+    """Return who is cheaper where nothing flips; whole deployments of two sizes are level at some volumes."""
+    if not ahead:
+        return "both cost the same at every volume"
+    said = f"{_order(names, ahead)[0]} is cheaper at every volume"
+    return f"{said}, or both cost the same" if level_somewhere else said
+
+
+def _sign(difference: float, level: float) -> int:
+    return 0 if abs(difference) <= level else 1 if difference > 0 else -1
+
+
+def _order(names: tuple[str, str], ahead: int) -> tuple[str, str]:
+    return names if ahead < 0 else (names[1], names[0])
 
 
 def _edges(capacities: tuple[float, float]) -> list[float]:

@@ -150,3 +150,45 @@ def test_bars_are_sorted_by_how_far_they_move_the_ratio():
     assert small.flips(0.95)
     assert not large.flips(0.95)
     assert large.swing == pytest.approx(1.9)
+
+
+def test_options_that_are_level_have_no_flip_in_either_order():
+    """Eight GPUs and twice eight cost the same for each token, but for rounding, wherever they are full."""
+
+    def logs(values):
+        noise = [1e-16 if step % 2 else -1e-16 for step in range(len(values))]
+        return [one if value < 100 else -0.2 for value, one in zip(values, noise, strict=True)]
+
+    both = [
+        crossings(names, lambda values, sign=sign: [sign * one for one in logs(values)], (1.0, 1e4))
+        for names, sign in ((NAMES, 1), (NAMES[::-1], -1))
+    ]
+    assert [found.flips for found in both] == [(), ()]
+    assert both[0].reason == both[1].reason == "a is cheaper, or both cost the same, from 1 to 10,000"
+    level = crossings(NAMES, lambda values: [0.0 for _ in values], (1.0, 10.0))
+    assert level.reason == "both cost the same from 1 to 10"
+
+
+def test_a_flip_over_a_stretch_of_level_costs_is_found_once():
+    found = crossings(
+        NAMES, lambda values: [min(0.0, v - 10) + max(0.0, v - 50) for v in values], (1.0, 100.0)
+    )
+    assert len(found.flips) == 1
+    assert 10 <= found.flip.at <= 50
+    assert (found.flip.below, found.flip.above) == NAMES
+
+
+@given(amounts, amounts, amounts, st.booleans())
+def test_the_order_of_the_options_changes_nothing_of_a_volume(usd, one, other, same_price):
+    first, second = PaidFor("a", usd), PaidFor("b", usd if same_price else 1.7 * usd)
+    found = volume_flip(first, second, (one, other))
+    turned = volume_flip(second, first, (other, one))
+    points = [[(flip.at, flip.below, flip.above) for flip in each.flips] for each in (found, turned)]
+    assert points[0] == points[1]
+    assert found.reason == turned.reason
+
+
+def test_deployments_at_one_price_of_which_one_carries_more_never_flip():
+    found = volume_flip(PaidFor("small", 100.0), PaidFor("large", 100.0), (5e8, 6e8))
+    assert found.flips == ()
+    assert found.reason == "large is cheaper at every volume, or both cost the same"
