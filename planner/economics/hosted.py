@@ -46,6 +46,12 @@ class HostedPrice(Scenario):
         stated = self.usd_per_million_cached
         return self.usd_per_million_input if stated is None else stated
 
+    def scaled(self, factor: float) -> HostedPrice:
+        """Return the same offer with every price so many times what it is."""
+        names = ("usd_per_million_input", "usd_per_million_output", "usd_per_million_cached")
+        stated = {name: price for name in names if (price := getattr(self, name)) is not None}
+        return self.model_copy(update={name: factor * price for name, price in stated.items()})
+
     def usd_per_request(self, *, isl: float, osl: float, prefix_hit: float = 0.0) -> float:
         """Return what one request costs.
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planner.measurement.breaking_even import Decided, same_deployment
+from planner.measurement.breaking_even import CONCURRENCY, Decided, same_deployment, usual
 from planner.measurement.sides import Load, Side
 from planner.performance.intervals import Estimate
 from planner.planning.sensitivity import Swing, by_swing
+from planner.units import format_significant
 
 PRICE_SPAN = 0.2
 """A price without quotes may be negotiated so far."""
@@ -54,18 +56,8 @@ def _with(decided: Decided, place: int, side: Side) -> float:
 def _prices(decided: Decided) -> Iterator[Swing]:
     for place, side in _sides(decided):
         if side.hosted is not None:
-            made = [
-                replace(
-                    side,
-                    hosted=side.hosted.model_copy(
-                        update={
-                            name: getattr(side.hosted, name) * factor
-                            for name in ("usd_per_million_input", "usd_per_million_output")
-                        }
-                    ),
-                )
-                for factor in (1 - PRICE_SPAN, 1 + PRICE_SPAN)
-            ]
+            factors = (1 - PRICE_SPAN, 1 + PRICE_SPAN)
+            made = [replace(side, hosted=side.hosted.scaled(factor)) for factor in factors]
             span = f"{100 * PRICE_SPAN:.0f} %"
             yield Swing(
                 f"price of {side.name}",
@@ -121,7 +113,8 @@ def _rates(decided: Decided) -> Iterator[Swing]:
             )
         name = "throughput of both" if both else f"throughput of {side.name}"
         why = f"80 % interval, {side.found.source}" if side.found else ""
-        yield Swing(name, f"{rate.low:,.0f} tok/s", f"{rate.high:,.0f} tok/s", ratios[0], ratios[1], why)
+        shown = [f"{format_significant(end, 3)} tok/s" for end in (rate.low, rate.high)]
+        yield Swing(name, shown[0], shown[1], ratios[0], ratios[1], why)
         if both:
             return
 
@@ -153,9 +146,17 @@ def _loads(decided: Decided) -> Iterator[Swing]:
         named.append(("requests at once", "concurrency", "requests"))
     for name, field, unit in named:
         value = getattr(load, field)
-        ends = (max(1.0, value / LENGTH_SPAN), value * LENGTH_SPAN)
+        ends = (max(1.0, value / LENGTH_SPAN), min(value * LENGTH_SPAN, _longest(decided, field, value)))
         ratios = [
             _ratio(decided, decided.first, decided.second, replace(load, **{field: end})) for end in ends
         ]
-        why = "half, double (model)"
+        upper = "double" if ends[1] == value * LENGTH_SPAN else "all that both hold"
+        why = f"half, {upper} (model)"
         yield Swing(name, f"{ends[0]:,.0f} {unit}", f"{ends[1]:,.0f} {unit}", ratios[0], ratios[1], why)
+
+
+def _longest(decided: Decided, field: str, value: float) -> float:
+    """Return the most of a length that both deployments hold; requests at once may wait."""
+    if field == CONCURRENCY:
+        return math.inf
+    return max(value, usual(decided.first, decided.second, decided.load, field)[1])

@@ -51,7 +51,8 @@ def breakeven_record(report: BreakEvenReport) -> dict[str, Any]:
             {
                 "weight_dtype": row.dtype,
                 "cost_ratio": {"value": row.ratio.value, "low": row.ratio.low, "high": row.ratio.high},
-                "usd_per_million_output": list(row.costs),
+                "usd_per_million_output": list(row.costs) if _priced(report) else None,
+                "gpu_hours_per_million_output": None if _priced(report) else list(row.costs),
                 "winner": row.winner,
             }
             for row in report.dtypes

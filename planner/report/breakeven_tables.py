@@ -138,7 +138,7 @@ def tornado_table(report: BreakEvenReport) -> Table | None:
     if decided is None or not report.swings:
         return None
     columns = (
-        Column("input", "input"),
+        Column("input", "input", flexible=True),
         Column("low", "low", right=True),
         Column("high", "high", right=True),
         Column("low_ratio", "ratio\nat low", right=True, show=_ratio),

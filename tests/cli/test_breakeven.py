@@ -131,7 +131,7 @@ def test_formats_of_the_weights_are_compared_one_by_one(planner):
     made = json.loads(planner(*words, *more).out)
     assert [row["weight_dtype"] for row in made["by_weight_dtype"]] == ["fp8", "mxfp4"]
     for row in made["by_weight_dtype"]:
-        one, other = row["usd_per_million_output"]
+        one, other = row["gpu_hours_per_million_output"]
         assert row["cost_ratio"]["value"] == pytest.approx(one / other)
         assert row["winner"] == ("MI355X" if one <= other else "B300-SXM")
 

@@ -143,3 +143,41 @@ def test_the_first_screen_needs_no_prices_and_says_so(catalogue):
     assert [table.title for table in made.tables()][1].startswith("Where the answer flips, price of B300-SXM")
     assert made.plot("tornado").data[0].orientation == "h"
     assert made.plot("prices").data[0].type == "heatmap"
+
+
+def test_a_hosted_price_moves_with_its_price_of_cached_input(catalogue):
+    made = breakeven(
+        model="kimi-k3",
+        gpu="b300",
+        price_kind="own,api",
+        api_price=(3.0, 15.0, 0.3),
+        isl=100_000,
+        osl=10,
+        prefix_hit=0.9,
+        catalogue=catalogue,
+    )
+    (swing,) = (swing for swing in made.swings if swing.name == "price of API")
+    ratio = cost_ratio(*made.sides, made.decided.load).value
+    assert swing.low_ratio == pytest.approx(ratio / 0.8, rel=1e-12)
+    assert swing.high_ratio == pytest.approx(ratio / 1.2, rel=1e-12)
+
+
+def test_no_length_is_doubled_beyond_what_both_hold(catalogue):
+    made = breakeven(**{**PAIR, "isl": 900_000, "concurrency": 4}, catalogue=catalogue)
+    swings = {swing.name: swing for swing in made.swings}
+    held = min(side.found.memory.max_context for side in made.sides)
+    assert swings["input length"].high == f"{held - 400:,} tokens"
+    assert swings["input length"].why == "half, all that both hold (model)"
+    assert swings["output length"].high == "800 tokens"
+    assert swings["requests at once"].high == "8 requests"
+    assert "." in swings["throughput of B300-SXM"].low  # 2.3 tok/s, not 2
+
+
+def test_by_format_without_prices_gpu_hours_are_not_called_usd(catalogue):
+    asked = {**PAIR, "over": "weight-dtype", "weight_dtype": "mxfp4,bf16"}
+    (row, *_) = breakeven(**asked, catalogue=catalogue).to_dict()["by_weight_dtype"]
+    assert row["usd_per_million_output"] is None
+    assert len(row["gpu_hours_per_million_output"]) == 2
+    (row, *_) = breakeven(**asked, price=2.0, catalogue=catalogue).to_dict()["by_weight_dtype"]
+    assert row["gpu_hours_per_million_output"] is None
+    assert len(row["usd_per_million_output"]) == 2
