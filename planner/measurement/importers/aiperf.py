@@ -41,10 +41,11 @@ def read_summary(fields: Fields) -> Run:
         if isinstance(value, Mapping) and "unit" in value:
             _take(metrics, name, str(value["unit"]), value, fields)
     config = fields.child("input_config")
-    facts = {"model": _model(config), "date": as_date(fields.data.get("start_time"))}
+    gpu, power = _telemetry(fields.child("telemetry_data"))
+    facts = {"model": _model(config), "gpu": gpu, "date": as_date(fields.data.get("start_time"))}
     rate, concurrency = _load(config)
     version = fields.text("aiperf_version")
-    notes = [f"AIPerf {version}" if version else "AIPerf or GenAI-Perf", *_replayed(config)]
+    notes = [f"AIPerf {version}" if version else "AIPerf or GenAI-Perf", *_replayed(config), *power]
     if fields.flag("was_cancelled"):
         notes.append("check: the run was cancelled")
     return _run(fields.where, metrics, facts, rate, concurrency, notes)
@@ -263,6 +264,22 @@ def _model(config: Fields) -> str | None:
             return Fields({"model": given[0]}, config.where, config.problems).text("model")
     items = list(config.child("models").items("items"))
     return items[0].text("name") if len(items) == 1 else None
+
+
+def _telemetry(told: Fields) -> tuple[str | None, list[str]]:
+    """Return the kind of the GPUs that were watched, where it is one, and what is to be said of their power.
+
+    How many took part is not told: other GPUs of a node are watched as well.
+    """
+    names, powers = set(), []
+    for endpoint in told.child("endpoints").data:
+        gpus = told.child("endpoints", endpoint, "gpus")
+        for gpu in map(gpus.child, gpus.data):
+            names.add(gpu.text("gpu_name"))
+            powers.append(gpu.child("metrics", "gpu_power_usage").number("avg"))
+    known = [power for power in powers if power is not None]
+    told_power = [f"mean power of {len(known)} GPUs {fmean(known):.4g} W"] if known else []
+    return (names.pop() if len(names) == 1 else None), told_power
 
 
 def _load(config: Fields) -> tuple[float | None, float | None]:

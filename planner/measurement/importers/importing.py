@@ -12,7 +12,7 @@ from planner.errors import InvalidInput, UnknownName
 from planner.measurement.importers.formats import read_results
 from planner.measurement.importers.runs import Run
 from planner.measurement.importers.settings import beside, suggestion
-from planner.measurement.importers.sources import open_source
+from planner.measurement.importers.sources import open_source, shown_path
 from planner.measurement.importers.tidy import OPTIONS, Row, serving_row, startup_row
 from planner.measurement.names import find_model
 from planner.measurement.user_folder import Kind, append_rows, find_repeated
@@ -153,7 +153,7 @@ def _says_more(row: Row, other: Row) -> bool:
 
 def read_file(path: str, said: Mapping[str, str], names: Names) -> ImportedFile:
     """Read one file and join what it says with what the user says; nothing is raised."""
-    result = ImportedFile(path)
+    result = ImportedFile(shown_path(path))
     try:
         source = open_source(path)
         stated = {**beside(path), **said}
@@ -173,7 +173,7 @@ def read_file(path: str, said: Mapping[str, str], names: Names) -> ImportedFile:
         _sort(result, startup_row(start, stated), result.startup)
     _remark(result, names)
     if not (result.rows or result.incomplete or result.problems):
-        result.problems.append(f"{path}: no results in it")
+        result.problems.append(f"{result.file}: no results in it")
     return result
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from planner.errors import CatalogueError, InvalidInput, nearest_names, shorten
+from planner.measurement.importers.runs import one_line
 
 FOLDER_SIDECAR = "planner-import.yaml"
 FILE_SIDECAR = ".planner.yaml"
@@ -78,7 +79,9 @@ def stated(given: Mapping[str, object]) -> dict[str, str]:
         When the date is none.
     """
     cells = {
-        COLUMNS[key]: " ".join(str(value).split()) for key, value in given.items() if value not in (None, "")
+        COLUMNS[key]: one_line(str(value), longest=2000)
+        for key, value in given.items()
+        if value not in (None, "")
     }
     if "date" in cells and not DAY.fullmatch(cells["date"]):
         raise InvalidInput(

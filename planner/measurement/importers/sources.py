@@ -8,6 +8,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -35,14 +36,17 @@ class SourceFile:
     Parameters
     ----------
     path : str
-        As it was given.
+        As it is called in messages: on one line, without control characters.
+    place : str
+        Where it is.
     """
 
     path: str
+    place: str
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield each line with its number, one at a time; bytes that are not UTF-8 become question marks."""
-        with _open(self.path) as file:
+        with _opened(self.place, self.path) as file:
             number = 0
             while raw := file.readline(LONGEST_LINE):
                 number += 1
@@ -59,7 +63,7 @@ class SourceFile:
 
     def first_line(self) -> str | None:
         """Return the first line that is not blank, or None where it is longer than a line may be."""
-        with _open(self.path) as file:
+        with _opened(self.place, self.path) as file:
             for raw in iter(lambda: file.readline(LONGEST_LINE), b""):
                 if raw.strip():
                     if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
@@ -69,7 +73,7 @@ class SourceFile:
 
     def text(self) -> str:
         """Return the whole file; one byte that is not UTF-8 is an error with its line."""
-        with _open(self.path) as file:
+        with _opened(self.place, self.path) as file:
             raw = file.read(MAX_FILE_BYTES)
         if b"\0" in raw:
             line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
@@ -99,10 +103,10 @@ def open_source(path: str | os.PathLike[str]) -> SourceFile:
     InvalidInput
         In one line: missing, a directory, a device, a link to itself, empty, too large, an archive or binary.
     """
-    name = os.fspath(path)
-    if "\0" in name:
+    name = shown_path(path)
+    if "\0" in os.fspath(path):
         raise InvalidInput(f"{shorten(name)}: no file has a NUL byte in its name")
-    with _open(name) as file:
+    with _opened(os.fspath(path), name) as file:
         head = file.read(4096)
     if not head.strip():
         raise InvalidInput(f"{name}: the file is empty")
@@ -113,15 +117,30 @@ def open_source(path: str | os.PathLike[str]) -> SourceFile:
         raise InvalidInput(f"{name}:1: UTF-16 text; save the file as UTF-8")
     if b"\0" in head:
         raise InvalidInput(f"{name}:1: a NUL byte, so this is not a text file")
-    return SourceFile(name)
+    return SourceFile(name, os.fspath(path))
 
 
-def _open(path: str) -> BinaryIO:
+def shown_path(path: str | os.PathLike[str]) -> str:
+    """Return a path as messages and tables call it: on one line, without control characters."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in os.fspath(path))
+
+
+@contextmanager
+def _opened(place: str, name: str) -> Iterator[BinaryIO]:
+    """Open a file; what goes wrong while it is read is an error of the file too."""
+    with _open(place, name) as file:
+        try:
+            yield file
+        except OSError as error:
+            raise InvalidInput(f"{name}: cannot be read: {error.strerror or error}") from None
+
+
+def _open(place: str, name: str) -> BinaryIO:
     try:
         # Not blocking: a pipe without a writer would wait for ever.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        handle = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise InvalidInput(f"{name}: cannot be read: {error.strerror or error}") from None
     about = os.fstat(handle)
     why = None
     if stat.S_ISDIR(about.st_mode):
@@ -132,7 +151,7 @@ def _open(path: str) -> BinaryIO:
         why = f"larger than {MAX_FILE_BYTES // 2**20} MiB; result files are smaller"
     if why:
         os.close(handle)
-        raise InvalidInput(f"{path}: {why}")
+        raise InvalidInput(f"{name}: {why}")
     return os.fdopen(handle, "rb")
 
 

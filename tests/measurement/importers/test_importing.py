@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import planner
 from planner.errors import InvalidInput
 from planner.measurement.importers.importing import Imported, Names, import_results, read_file
+from planner.measurement.importers.settings import stated
 from planner.measurement.serving import load_serving_points
 
 DATA = Path(__file__).parents[2] / "data"
@@ -294,3 +295,25 @@ def test_no_mutation_of_a_file_raises(path, data, names, tmp_path_factory) -> No
     found = read_file(str(target), SAID, names)
     assert found.rows or found.incomplete or found.problems
     assert all(str(target) in line and "\n" not in line for line in found.problems)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="the file that cannot be read is of Linux")
+def test_a_file_that_fails_while_it_is_read_is_one_line(names) -> None:
+    found = read_file("/proc/self/mem", SAID, names)
+    assert found.problems == ["/proc/self/mem: cannot be read: Input/output error"]
+
+
+@pytest.mark.parametrize("name", ["two\nlines.json", "red\x1b[31m.json", os.fsdecode(b"latin-\xe9.json")])
+def test_a_name_of_control_characters_is_shown_without_them(name, run, tmp_path) -> None:
+    path = tmp_path / name
+    path.write_text(VLLM.read_text())
+    imported = run(path)
+    assert imported.added == 1
+    shown = imported.files[0].file
+    assert shown.isprintable()
+    assert shown.encode()
+    assert imported.files[0].serving[0].cells["source_url"].isprintable()
+
+
+def test_what_is_stated_is_kept_on_one_line_without_control_characters(tmp_path) -> None:
+    assert stated({"model": "a\x1b[31m\nb", "notes": "x" * 300}) == {"model": "a [31m b", "notes": "x" * 300}

@@ -30,7 +30,8 @@ def read(catalogue, tmp_path):
     def go(text: str, **said: str) -> ImportedFile:
         path = tmp_path / "file"
         path.write_text(text)
-        return read_file(str(path), {**SAID, **said}, Names(catalogue))
+        stated = {key: value for key, value in {**SAID, **said}.items() if value}
+        return read_file(str(path), stated, Names(catalogue))
 
     return go
 
@@ -260,3 +261,25 @@ def test_buffers_of_the_host_are_no_memory_of_a_gpu(read) -> None:
     (row,) = found.startup
     assert float(row.cells["weights_gib"]) == pytest.approx(4717.38 / 1024)
     assert row.cells["engine_version"] == "b8247"
+
+
+def test_gpus_that_aiperf_watched_are_named_and_their_power_is_noted(read) -> None:
+    def watched(name: str, watts: float) -> dict[str, object]:
+        return {"gpu_name": name, "metrics": {"gpu_power_usage": {"unit": "W", "avg": watts}}}
+
+    def result(*gpus: dict[str, object]) -> str:
+        latency = {"unit": "ms", "avg": 200.0}
+        nodes = {"node:9401": {"gpus": {f"gpu_{i}": gpu for i, gpu in enumerate(gpus)}}}
+        return json.dumps(
+            {
+                "request_latency": latency,
+                "time_to_first_token": latency,
+                "telemetry_data": {"endpoints": nodes},
+            }
+        )
+
+    (row,) = read(result(watched("NVIDIA H200", 600), watched("NVIDIA H200", 500)), gpu="").serving
+    assert (row.cells["gpu"], row.cells["n_gpus"]) == ("NVIDIA H200", "1")
+    assert "mean power of 2 GPUs 550 W" in row.cells["notes"]
+    found = read(result(watched("NVIDIA H200", 600), watched("NVIDIA A2", 20)), gpu="")
+    assert [row.missing for row in found.incomplete] == [("gpu",)]
