@@ -146,6 +146,8 @@ def plan(
         price=price,
         price_kind=price_kind,
     )
+    if slo_ttft_s is None and slo_tpot_s is None and slo_e2e_s is None:
+        raise InvalidInput("no limit is given; give one or more, such as --slo-ttft 2s --slo-tpot 50ms")
     slo = LatencySlo(ttft_s=slo_ttft_s, tpot_s=slo_tpot_s, e2e_s=slo_e2e_s, share=slo_share)
     asked, workload, traffic = _load(asked, recorded, demand)
     terms = _terms(
@@ -247,7 +249,9 @@ def _load(
     stated = {name: value for name, value in demand.items() if value is not None}
     if trace is None:
         if workload.isl is None or workload.osl is None:
-            raise InvalidInput("isl and osl: give input and output tokens of a request, or a trace")
+            raise InvalidInput(
+                "isl and osl: give input and output tokens of a request, such as --isl 1024 --osl 400, or a trace"
+            )
         return asked, workload, traffic_of(Demand(**stated))
     if workload.isl is not None or workload.osl is not None:
         raise InvalidInput("a trace has lengths of its own: isl and osl are not possible beside it")

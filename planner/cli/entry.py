@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from planner.cli.given_once import check_given_once
 from planner.cli.options import Settings, catalogue_option
 from planner.errors import PlannerError, shorten
 
@@ -96,7 +97,10 @@ class LazyGroup(click.Group):
             near = difflib.get_close_matches(args[0].lower(), COMMANDS)
             hint = f"nearest: {', '.join(near)}" if near else f"there are {', '.join(COMMANDS)}"
             raise click.UsageError(f"no command {shorten(args[0])}; {hint}", ctx)
-        return super().resolve_command(ctx, args)
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None:
+            check_given_once(command, words)
+        return name, command, words
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -127,15 +131,16 @@ def cli(ctx: click.Context, debug: bool) -> None:
     \b
     Examples:
       planner fit --model kimi-k3 --gpu mi355x,b200,b300
-      planner fit --model llama-3.3-70b --gpu h100 --gpus 4 --context 32k
       planner predict --model kimi-k3 --gpu mi355x,b300 --isl 1k --osl 400 --concurrency 32
-      planner simulate --model llama-3.1-8b --gpu h100 --isl 1k --osl 256 --rate 8
+      planner compare --model kimi-k3 --isl 1024 --osl 400 --price mi355x=2.50,b200=4.25,b300=6.00
+      planner plan --model llama-3.3-70b --gpu h100,b200 --rate 20 --peak-factor 3 \\
+        --isl 2k --osl 300 --slo-ttft 2s --slo-tpot 50ms --price-kind on-demand
+      planner prices own h200
       planner models qwen3
-      planner gpus show mi355x
-      planner prices show b200
       planner --catalogue ours.yaml fit --model our-model --gpu h200
 
-    Exit codes: 0 yes, 1 internal error, 2 wrong usage or catalogue, 3 does not fit.
+    Exit codes: 0 yes, 1 internal error, 2 wrong usage or catalogue, 3 does not fit, 4 nothing keeps the
+    limits, 5 a report differs.
     """
     ctx.ensure_object(Settings).debug = debug
 

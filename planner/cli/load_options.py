@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from planner.cli.options import stacked
+from planner.cli.options import share_of, stacked
 from planner.errors import InvalidInput
 
 HIGHEST_RATE = 1e6
@@ -45,10 +45,7 @@ class Hits(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the share, or say which range is legal."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
+        number = share_of(value)
         if not 0 <= number < 1:
             self.fail(f"{value!r} is out of range; a share from 0 to below 1 is needed", param, ctx)
         return number
@@ -99,7 +96,7 @@ rate_option = click.option(
     "request_rate",
     type=Number(0, HIGHEST_RATE, "requests/s"),
     metavar="N",
-    help="Requests that arrive in a second, instead of --concurrency.",
+    help="Requests that arrive in a second, whether or not others have ended.",
 )
 
 prefix_option = click.option(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from planner.cli.load_options import Number
-from planner.cli.options import Fraction, stacked
+from planner.cli.options import Fraction, share_of, stacked
 
 MOST_USD = 1e7
 MOST_KW = 100.0
@@ -68,9 +68,8 @@ class Amount(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number, or say which range is legal."""
-        try:
-            number = float(value)
-        except ValueError:
+        number = share_of(value)
+        if value.endswith("%") and self.most != 1:
             number = math.nan
         if not 0 <= number <= self.most or (self.below and number == self.most):
             to = "to below" if self.below else "to"

@@ -64,44 +64,58 @@ class Count(click.ParamType[int]):
 
 
 class Fraction(click.ParamType[float]):
-    """A number above 0 and at most 1."""
+    """A number above 0 and at most 1, or a percentage."""
 
     name = "fraction"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the number, or say which range is legal."""
-        number = _number(value)
-        if number is None or not 0 < number <= 1:
+        number = share_of(value)
+        if not 0 < number <= 1:
             self.fail(
                 f"{_shown(value)} is out of range; a number above 0 and at most 1 is needed", param, ctx
             )
         return number
 
 
-class Prices(click.ParamType[dict[str, float]]):
-    """Prices by GPU: ``b200=4.25,mi355x=2.50``."""
+class Prices(click.ParamType["float | dict[str, float]"]):
+    """Prices by GPU, ``b200=4.25,mi355x=2.50``, or one for all: ``4.25``."""
 
-    name = "gpu=usd"
+    name = "usd or gpu=usd"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> dict[str, float]:
-        """Read every pair, or say how one is written."""
-        if isinstance(value, dict):
-            return value
+    ) -> float | dict[str, float]:
+        """Read a number or every pair, or say how they are written."""
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return]
+        if _number(value) is not None:
+            return self._price(value, "all GPUs", param, ctx)
         prices: dict[str, float] = {}
         for pair in value.split(","):
             gpu, equals, text = (part.strip() for part in pair.partition("="))
             if not gpu or not equals:
                 self.fail(f"{_shown(pair)} is no price; write it like b200=4.25,mi355x=2.50", param, ctx)
-            number = _number(text)
-            if number is None or not LOWEST_PRICE <= number <= HIGHEST_PRICE:
-                legal = f"{LOWEST_PRICE:g} to {HIGHEST_PRICE:,.0f} USD per GPU-hour"
-                self.fail(f"{_shown(text)} for {gpu} is out of range; {legal}", param, ctx)
             if gpu in prices:
                 self.fail(f"{gpu} has two prices", param, ctx)
-            prices[gpu] = number
+            prices[gpu] = self._price(text, gpu, param, ctx)
         return prices
+
+    def _price(self, text: str, gpu: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = _number(text)
+        if number is None:
+            self.fail(f"{_shown(text)} for {gpu} is no number of USD per GPU-hour", param, ctx)
+        if not LOWEST_PRICE <= number <= HIGHEST_PRICE:
+            legal = f"{LOWEST_PRICE:g} to {HIGHEST_PRICE:,.0f} USD per GPU-hour"
+            self.fail(f"{_shown(text)} for {gpu} is out of range; {legal}", param, ctx)
+        return number
+
+
+def share_of(text: str) -> float:
+    """Return a share that is written as a number or a percentage, 0.95 or 95%; NaN where it is neither."""
+    percent = text.endswith("%")
+    number = _number(text.removesuffix("%"))
+    return math.nan if number is None else number / 100 if percent else number
 
 
 def _number(text: str) -> float | None:
@@ -249,7 +263,10 @@ engine_limits_options = stacked(
 )
 
 price_option = click.option(
-    "--price", type=Prices(), metavar="GPU=USD[,...]", help="Your prices per GPU-hour: b200=4.25,mi355x=2.50."
+    "--price",
+    type=Prices(),
+    metavar="[GPU=]USD[,...]",
+    help="Your prices per GPU-hour: b200=4.25,mi355x=2.50, or 4.25 for all.",
 )
 
 price_kind_option = click.option(

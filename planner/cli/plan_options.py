@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from planner.cli.load_options import Number, Quantity
-from planner.cli.options import Count, Fraction, lengths_options, requests, stacked
+from planner.cli.options import Count, Fraction, lengths_options, requests, share_of, stacked
 from planner.errors import PlannerError
 
 __all__ = ["headroom_options", "lengths_options", "plan_options", "traffic_options"]
@@ -44,10 +44,7 @@ class Below(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the share, or say which range is legal."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = -1.0
+        number = share_of(value)
         if not 0 < number < 1:
             self.fail(f"{value!r} is out of range; a share above 0 and below 1, like 0.999", param, ctx)
         return number

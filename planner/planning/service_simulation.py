@@ -310,9 +310,13 @@ def _workload(given: Workload, load: SimulatedLoad) -> Workload:
         isl, osl = (max(1, round(float(values.mean()))) for values in (trace.isl, trace.osl))
         return given.model_copy(update={"isl": isl, "osl": osl, "context": given.context or longest})
     if given.isl is None or given.osl is None:
-        raise InvalidInput("isl and osl: give input and output tokens of a request, or a trace")
+        raise InvalidInput(
+            "isl and osl: give input and output tokens of a request, such as --isl 1024 --osl 400, or a trace"
+        )
     if given.concurrency is None and given.request_rate is None:
-        raise InvalidInput("no load: give a rate, a concurrency, or a trace")
+        raise InvalidInput(
+            "no load: give a rate, a concurrency, or a trace (--rate 8, --concurrency 32, --trace FILE)"
+        )
     return given
 
 

@@ -14,11 +14,14 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
     ("words", "complaint"),
     [
         (("fti",), "no command 'fti'; nearest: fit"),
-        (("frobnicate",), "no command 'frobnicate'; there are fit, predict, "),
+        (("xyzzy",), "no command 'xyzzy'; there are fit, predict, "),
         (("models", "show"), "MODEL is missing"),
         (("fit", "--model", "llama-3.1-8b"), "--gpu is missing"),
         (("fit", "--gpu", "h100"), "--model is missing"),
         (("fit", "--modle", "x"), "no option --modle; nearest: --model"),
+        ((*FIT, "--gpu", "b200"), "--gpu is given twice; several stand with commas: --gpu GPU[,GPU...]"),
+        ((*FIT, "--price=h100=2", "--price", "b200=4"), "commas: --price [GPU=]USD[,...]"),
+        (("prices", "own", "h200", "--kw", "1", "--kw", "2"), "--kw is given twice; several stand"),
         (("fit", "--model", "lama-3.1-8b", "--gpu", "h100"), "; `planner models TEXT` searches"),
         (("fit", "--model", "llama-3.1-8b", "--gpu", "h1000"), "unknown gpu 'h1000'; nearest: "),
         (("fit", "--model", "llama-3.1-8b", "--gpu", "h100,"), "gpu: an empty name"),
@@ -38,7 +41,9 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
         ((*FIT, "--memory-fraction", "nan"), "--memory-fraction: 'nan' is out of range; a number above 0"),
         ((*FIT, "--memory-fraction", "1.01"), "--memory-fraction: '1.01' is out of range"),
         ((*FIT, "--price", "h100"), "--price: 'h100' is no price; write it like b200=4.25"),
-        ((*FIT, "--price", "h100=inf"), "--price: 'inf' for h100 is out of range; 0.01 to 1,000 USD"),
+        ((*FIT, "--price", "h100=inf"), "--price: 'inf' for h100 is no number of USD per GPU-hour"),
+        ((*FIT, "--price", "h100=$3"), "--price: '$3' for h100 is no number of USD per GPU-hour"),
+        ((*FIT, "--price", "0"), "--price: '0' for all GPUs is out of range; 0.01 to 1,000 USD"),
         ((*FIT, "--price", "h100=-2"), "--price: '-2' for h100 is out of range"),
         ((*FIT, "--price", "h100=1,h100=2"), "--price: h100 has two prices"),
         ((*FIT, "--price", "h100=3,h100-sxm=4"), "h100 and h100-sxm are both h100-sxm"),
@@ -66,6 +71,24 @@ def test_a_mistake_is_one_line_and_exit_code_2(planner, words, complaint):
     assert ran.err.startswith("planner: ")
     assert ran.err.count("\n") == 1
     assert (ran.code, ran.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        ((*FIT, "--price", "2.50"), (*FIT, "--price", "h100=2.50")),
+        ((*FIT, "--memory-fraction", "85%"), (*FIT, "--memory-fraction", "0.85")),
+        (("prices", "own", "h200", "--resale", "20 %"), ("prices", "own", "h200", "--resale", "0.2")),
+    ],
+)
+def test_a_price_for_all_and_a_percentage_are_understood(planner, words, same):
+    ran = planner(*words)
+    assert ran.code == 0
+    assert ran.out == planner(*same).out != planner(*words[:-2]).out
+
+
+def test_of_an_option_with_one_value_the_last_counts(planner):
+    assert planner(*FIT, "--tp", "2", "--tp", "1").out == planner(*FIT, "--tp", "1").out
 
 
 def test_an_absurdly_long_word_is_not_repeated(planner):

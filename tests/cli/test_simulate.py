@@ -154,7 +154,6 @@ def test_what_does_not_fit_is_said_as_fit_says_it(planner):
         (("--rate", "1", "--seed", "-1"), "--seed"),
         (("--rate", "1", "--arrivals", "bursts"), "--arrivals: 'bursts' is not one of"),
         (("--trace", "nowhere.csv"), "nowhere.csv: cannot be read"),
-        (("--rate", "1", "--gpu", "h100,h200"), "a simulation is of one"),
     ],
 )
 def test_a_mistake_is_one_line(planner, words, complaint):
@@ -162,3 +161,9 @@ def test_a_mistake_is_one_line(planner, words, complaint):
     assert (ran.code, ran.out) == (2, "")
     assert complaint in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_several_accelerators_are_refused(planner):
+    ran = planner(*("h100,h200" if word == "h100" else word for word in LLAMA), "--rate", "1")
+    assert (ran.code, ran.out) == (2, "")
+    assert "a simulation is of one" in ran.err

@@ -57,7 +57,7 @@ def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> S
     workload = asked.workload
     if not workload.isl or not workload.osl:
         raise InvalidInput(
-            "isl and osl are needed: input and output tokens of a request, such as 1024 and 400"
+            "isl and osl are needed: input and output tokens of a request, such as --isl 1024 --osl 400"
         )
     tried = _with_sizes(space or SearchSpace(), asked)
     architecture = architecture_of(SameModel(asked.model))
