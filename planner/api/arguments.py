@@ -7,13 +7,16 @@ from collections.abc import Iterable
 
 from planner.catalogue import Catalogue, load_catalogue
 from planner.errors import InvalidInput, shorten, unknown_name
+from planner.measurement.own_file import own_catalogue
 
 
 def open_catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
-    """Return an open catalogue, or the user's own file over the shipped one."""
+    """Return an open catalogue, or the shipped one with the user's own calibration and file over it."""
     if isinstance(given, Catalogue):
         return given
-    return load_catalogue(None if given is None else path_text("catalogue", given))
+    if given is None:
+        return own_catalogue()
+    return load_catalogue(path_text("catalogue", given))
 
 
 def path_text(name: str, given: object) -> str:

@@ -11,11 +11,15 @@ from planner.cli.output import deliver, json_text, render, write_whole
 from planner.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from planner.catalogue import Catalogue
     from planner.measurement.calibrate import Calibrated
+    from planner.measurement.own_calibration import Unused
 
 SCHEMA = "planner.calibrate/1"
 YAML = (".yaml", ".yml")
+MOST_UNUSED = 20
 
 
 @click.command(short_help="Fit the time model to measured serving points, shipped or your own.")
@@ -33,33 +37,33 @@ def command(settings: Settings, files: tuple[str, ...], own: bool, as_json: bool
     measure, on top of what is known: a few points of each are enough. Without FILES all is fitted anew to
     the shipped points, with groups left out for the intervals, which takes minutes.
 
-    --out writes a catalogue file; with --catalogue any command then reckons with it.
+    --own takes the points that import and measure keep, and writes your own calibration, which every command
+    then reckons with and says so; --out writes another file, which --catalogue takes.
 
     \b
     Examples:
       planner calibrate ours.csv --out ours.yaml
-      planner calibrate --own --out ours.yaml
+      planner calibrate --own
       planner validate ours.csv --catalogue ours.yaml
       planner calibrate --out calibration.yaml
     """
     if out is not None and not out.endswith(YAML):
         raise InvalidInput(f"--out {out}: a catalogue file ends in {' or '.join(YAML)}")
+    from planner.catalogue import load_catalogue
+
     if own:
         from planner.measurement.user_folder import some_user_files
 
         files = (*files, *map(str, some_user_files("serving")))
-    catalogue = settings.catalogue()
-    found = _adapted(catalogue, files) if files else _anew(catalogue)
-    if out is not None:
-        from pathlib import Path
-
-        from planner.measurement.calibrate import calibration_yaml
-
-        write_whole(Path(out), calibration_yaml(found))
+    # Without the user's own calibration: points would move it twice.
+    catalogue = load_catalogue(extra=settings.catalogue_files)
+    found, unused = _adapted(catalogue, files) if files else (_anew(catalogue), [])
+    out = _write(found, out, own)
     facts = {
         "schema": SCHEMA,
         "points": len(found.data),
         "skipped": found.skipped,
+        "unused": [{"where": one.where, "reason": one.reason} for one in unused],
         "digest": found.digest,
         "source": found.calibration.source,
         "parameters": sorted(found.calibration.levels),
@@ -70,19 +74,31 @@ def command(settings: Settings, files: tuple[str, ...], own: bool, as_json: bool
     if as_json:
         deliver(json_text(facts), None)
     else:
-        _draw(found, out)
+        _draw(found, out, own, unused)
 
 
-def _adapted(catalogue: Catalogue, files: tuple[str, ...]) -> Calibrated:
-    """Return what is known already, moved to the user's points."""
-    from planner.measurement.calibrate import Calibrated, adapt, cases_of, digest_of
+def _adapted(catalogue: Catalogue, files: tuple[str, ...]) -> tuple[Calibrated, list[Unused]]:
+    """Return what is known already, moved to the user's points, and why some of them teach nothing."""
+    from planner.measurement.own_calibration import adapted, unused_points
     from planner.measurement.serving import load_serving_points
-    from planner.performance.levels import calibration_of
 
     points = load_serving_points(files)
-    data, skipped = cases_of(points, catalogue)
-    calibration = adapt(calibration_of(catalogue), points, catalogue)
-    return Calibrated(calibration, data, {}, skipped, digest_of(data.cases))
+    return adapted(points, catalogue), unused_points(points, catalogue)
+
+
+def _write(found: Calibrated, out: str | None, own: bool) -> str | None:
+    """Write the calibration where it was asked for, or where every command looks for it."""
+    from pathlib import Path
+
+    from planner.measurement.calibrate import calibration_yaml
+    from planner.measurement.own_file import marked, own_calibration_file
+
+    if out is not None:
+        write_whole(Path(out), calibration_yaml(found))
+    elif own:
+        out = str(own_calibration_file())
+        write_whole(Path(out), marked(calibration_yaml(found)))
+    return out
 
 
 def _anew(catalogue: Catalogue) -> Calibrated:
@@ -91,10 +107,13 @@ def _anew(catalogue: Catalogue) -> Calibrated:
     return calibrate(catalogue=catalogue, told=lambda text: click.echo(text, err=True))
 
 
-def _draw(found: Calibrated, out: str | None) -> None:
-    from planner.cli.draw import draw_facts
+def _draw(found: Calibrated, out: str | None, own: bool, unused: list[Unused]) -> None:
+    from planner.cli.draw import draw_facts, draw_lines
 
     seen = found.calibration.seen
+    written = "nothing; --out FILE keeps it"
+    if out is not None:
+        written = f"{out}; every command uses it now" if own else f"{out}; --catalogue {out} uses it"
     facts = [
         ("points", f"{len(found.data):,} used, {found.skipped:,} cannot be predicted"),
         (
@@ -102,6 +121,19 @@ def _draw(found: Calibrated, out: str | None) -> None:
             f"{len(seen.get('models', ())):,} measured, on {len(seen.get('gpus', ())):,} accelerators",
         ),
         ("from", found.calibration.source),
-        ("written", f"{out}; --catalogue {out} uses it" if out else "nothing; --out FILE keeps it"),
+        ("written", written),
     ]
-    render(lambda console: draw_facts(console, facts), None)
+
+    def draw(console: Console) -> None:
+        draw_facts(console, facts)
+        if unused:
+            console.print()
+            lines = [f"{one.where}: {one.reason}" for one in unused[:MOST_UNUSED]]
+            more = [f"and {len(unused) - MOST_UNUSED} more; --json names all"]
+            draw_lines(
+                console,
+                "Rows that teach nothing",
+                lines + (more if len(unused) > MOST_UNUSED else []),
+            )
+
+    render(draw, None)

@@ -31,10 +31,10 @@ class Settings:
     debug: bool = False
 
     def catalogue(self) -> Catalogue:
-        """Open the catalogue with the user's own files over it."""
-        from planner.catalogue import load_catalogue
+        """Open the catalogue with the user's own calibration and files over it."""
+        from planner.measurement.own_file import own_catalogue
 
-        return load_catalogue(extra=self.catalogue_files)
+        return own_catalogue(self.catalogue_files)
 
 
 class Count(click.ParamType[int]):

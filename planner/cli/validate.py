@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from planner.measurement.validate_file import AnyValidation
+    from planner.report.validated import ValidateReport
+
+SEVERAL = "planner.validate.several/1"
 
 
 @click.command(short_help="Predict what was measured and say how wrong the predictions are.")
@@ -33,8 +36,8 @@ def command(settings: Settings, file: str | None, as_json: bool, out: str | None
     FILE is a CSV of start-up logs of inference engines (engine, model, gpu, tp and what the start-up printed,
     such as weights_gib, kv_tokens or outcome), or of serving points (model, gpu, n_gpus, isl, osl, load and
     what was measured, such as output_tps_per_gpu or tpot_ms_median). Without FILE it is your own serving
-    points, which planner import and planner measure keep. Rows that cannot be predicted are counted by
-    reason and never dropped silently.
+    points, every file that planner import and planner measure keep. Rows that cannot be predicted are
+    counted by reason and never dropped silently.
 
     \b
     Examples:
@@ -44,8 +47,12 @@ def command(settings: Settings, file: str | None, as_json: bool, out: str | None
       planner validate points.csv --out accuracy.html
     """
     from planner.api import validate
-    from planner.measurement.user_folder import the_user_file
+    from planner.measurement.user_folder import some_user_files, the_user_file
 
+    if file is None and out is None and len(own := some_user_files("serving")) > 1:
+        catalogue = settings.catalogue()
+        _show_several([validate(str(path), catalogue=catalogue) for path in own], as_json)
+        return
     file = the_user_file("serving") if file is None else file
     if out is not None:
         _check_target(out, file)
@@ -58,6 +65,22 @@ def command(settings: Settings, file: str | None, as_json: bool, out: str | None
         deliver(json_text(report.to_dict()), None)
     else:
         render(lambda console: _draw(console, report.result), None)
+
+
+def _show_several(reports: list[ValidateReport], as_json: bool) -> None:
+    """Show the reports of several files, one after the other."""
+    if as_json:
+        files = [report.to_dict() for report in reports]
+        deliver(json_text({"schema": SEVERAL, "files": files}), None)
+        return
+
+    def draw(console: Console) -> None:
+        for report in reports:
+            console.print(report.result.table.file, style="bold", markup=False)
+            _draw(console, report.result)
+            console.print()
+
+    render(draw, None)
 
 
 def _check_target(out: str, file: str) -> None:
@@ -73,7 +96,12 @@ def _check_target(out: str, file: str) -> None:
 def _draw(console: Console, result: AnyValidation) -> None:
     from planner.cli.draw import draw_facts, draw_lines, draw_table
     from planner.report.validation import errors_table, headlines_table, shown_groups, verdict_facts
-    from planner.report.validation_rows import misses_table, skipped_lines
+    from planner.report.validation_rows import (
+        disagreement_lines,
+        doubt_lines,
+        misses_table,
+        skipped_lines,
+    )
 
     console.print(f"{result.predicted} of {result.rows} rows predicted", style="bold", markup=False)
     draw_facts(console, verdict_facts(result))
@@ -86,6 +114,12 @@ def _draw(console: Console, result: AnyValidation) -> None:
     if misses.rows:
         console.print()
         draw_table(console, misses)
+    if named := disagreement_lines(result):
+        console.print()
+        draw_lines(console, "Where a step is mispredicted, the largest disagreement first", named)
+    if doubts := doubt_lines(result):
+        console.print()
+        draw_lines(console, "Rows that cannot be so", doubts)
     if result.skipped_rows:
         console.print()
         draw_lines(console, "Rows that were not predicted", skipped_lines(result))

@@ -6,13 +6,14 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.catalogue import Catalogue
 from planner.errors import InvalidInput
+from planner.measurement.blame import Blame, blames
 from planner.measurement.case_builder import CaseBuilder
 from planner.measurement.cases import Case
 from planner.measurement.comparison import ErrorScore, Pair, error_score
@@ -96,11 +97,17 @@ class ServingValidation:
         The rows that were predicted.
     skipped_rows : tuple of SkippedRow
         All others.
+    disagreements : tuple of Blame
+        For each set-up, which part of a step is mispredicted most; the largest first.
+    faster_than_light : tuple of int
+        Lines of rows that beat what reading weights and caches at nameplate bandwidth allows.
     """
 
     table: CsvTable
     predictions: tuple[ServingPrediction, ...]
     skipped_rows: tuple[SkippedRow, ...]
+    disagreements: tuple[Blame, ...] = ()
+    faster_than_light: tuple[int, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -158,7 +165,11 @@ class ServingValidation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the single rows as plain values, for JSON."""
-        return result_dict(self, "serving points", GROUPS)
+        return {
+            **result_dict(self, "serving points", GROUPS),
+            "disagreements": [{**asdict(one), "sentence": one.sentence} for one in self.disagreements],
+            "faster_than_light": list(self.faster_than_light),
+        }
 
     def csv_rows(self) -> Iterator[Sequence[str]]:
         """Yield the rows of the file with what was predicted, the header first."""
@@ -223,8 +234,16 @@ def validate_serving(
         except NotPredictable as why:
             stated = states_operating_point(point)
             skipped.append(SkippedRow(row.line, why.reason, why.detail, stated=stated))
-    made = predict_cases(builder, cases, lines, calibration or calibration_of(catalogue))
-    return ServingValidation(table, tuple(made), tuple(skipped))
+    known = calibration or calibration_of(catalogue)
+    made = predict_cases(builder, cases, lines, known)
+    quick = builder.gather(cases).faster_than_light() if cases else ()
+    return ServingValidation(
+        table,
+        tuple(made),
+        tuple(skipped),
+        tuple(blames(builder, cases, known)),
+        tuple(line for line, beats in zip(lines, quick, strict=True) if beats),
+    )
 
 
 def predict_cases(

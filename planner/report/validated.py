@@ -12,7 +12,7 @@ from planner.report.base import Report
 from planner.report.figures.named import NamedFigure
 from planner.report.table import Table, facts_table
 from planner.report.validation import errors_table, headlines_table, shown_groups, verdict_facts
-from planner.report.validation_rows import misses_table, skipped_lines
+from planner.report.validation_rows import disagreement_lines, doubt_lines, misses_table, skipped_lines
 
 if TYPE_CHECKING:
     import pandas
@@ -66,13 +66,15 @@ class ValidateReport(Report):
 
     @property
     def sentence(self) -> str:
-        """Return how many rows were predicted."""
-        return f"{self.predicted} of {self.rows} rows predicted"
+        """Return how many rows were predicted, and where the largest disagreement lies."""
+        named = disagreement_lines(self.result)
+        return f"{self.predicted} of {self.rows} rows predicted{f'; {named[0]}' if named else ''}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return the rows that were not predicted, with the reason."""
-        return tuple(skipped_lines(self.result)) if self.result.skipped_rows else ()
+        """Return the rows that cannot be so, and those that were not predicted, with the reason."""
+        skipped = skipped_lines(self.result) if self.result.skipped_rows else []
+        return (*doubt_lines(self.result), *skipped)
 
     def tables(self) -> tuple[Table, ...]:
         """Return the errors, the same by group, and the rows that were missed by most."""

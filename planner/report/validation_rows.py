@@ -5,13 +5,14 @@ from __future__ import annotations
 from planner.measurement.comparison import Pair
 from planner.measurement.predictions import Prediction
 from planner.measurement.validate_file import AnyValidation
-from planner.measurement.validate_serving import ServingPrediction
+from planner.measurement.validate_serving import ServingPrediction, ServingValidation
 from planner.report.table import Column, Table
 from planner.report.validation import headline_quantities
 from planner.units import format_significant
 
 MOST_SKIPPED = 20
 MOST_MISSES = 10
+MOST_NAMED = 5
 
 
 def _figure(value: float) -> str:
@@ -51,6 +52,50 @@ def skipped_lines(result: AnyValidation) -> list[str]:
     if len(rows) > MOST_SKIPPED:
         lines.append(f"and {len(rows) - MOST_SKIPPED} more; --json and --out name all")
     return lines
+
+
+def disagreement_lines(result: AnyValidation) -> list[str]:
+    """Return which part of a decode step is mispredicted most, a line for each set-up, the largest first.
+
+    Parameters
+    ----------
+    result : ValidationResult or ServingValidation
+        What was compared; start-up logs have no steps.
+
+    Returns
+    -------
+    list of str
+        The first `MOST_NAMED`.
+    """
+    if not isinstance(result, ServingValidation):
+        return []
+    return [one.sentence for one in result.disagreements[:MOST_NAMED]]
+
+
+def doubt_lines(result: AnyValidation) -> list[str]:
+    """Return a warning for the rows that no machine of these figures could have measured.
+
+    Parameters
+    ----------
+    result : ValidationResult or ServingValidation
+        What was compared.
+
+    Returns
+    -------
+    list of str
+        One line, or none.
+    """
+    lines = result.faster_than_light if isinstance(result, ServingValidation) else ()
+    if not lines:
+        return []
+    shown = ", ".join(str(line) for line in lines[:MOST_SKIPPED])
+    more = f" and {len(lines) - MOST_SKIPPED} more" if len(lines) > MOST_SKIPPED else ""
+    which = f"line {shown} is" if len(lines) == 1 else f"lines {shown}{more} are"
+    return [
+        f"{result.table.file}: {which} faster than reading weights and caches at nameplate "
+        "bandwidth allows; check units, the number of GPUs, and whether drafts or cached prompts took part; "
+        "calibration leaves them out"
+    ]
 
 
 def misses_table(result: AnyValidation) -> Table:

@@ -63,3 +63,84 @@ def test_points_that_cannot_be_used_are_an_error(planner, tmp_path):
     ran = planner("calibrate", str(file))
     assert ran.code == 2
     assert "none of 1 points can be used" in ran.err
+
+
+LIGHT = "llama-3.1-8b,h100,1,1,vllm,1000,1000,8,500000,0.01\n"
+UNKNOWN = "no-such-model,h100,1,1,vllm,1000,1000,8,500,15\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The user's measurements folder, with points of theirs."""
+    place = tmp_path / "mine"
+    (place / "serving").mkdir(parents=True)
+    (place / "serving" / "engine.csv").write_text(OWN + LIGHT + UNKNOWN, encoding="utf-8")
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(place))
+    return place
+
+
+def test_own_calibration_is_written_where_every_command_looks_and_predict_says_so(planner, folder):
+    before = json.loads(planner(*ASKED, "--concurrency", "16").out)
+    ran = planner("calibrate", "--own")
+    assert ran.code == 0
+    assert (folder / "calibration.yaml").exists()
+    assert "every command uses it now" in " ".join(ran.out.split())
+    text = " ".join(planner(*ASKED[:-1], "--concurrency", "16").out.split())
+    assert "2 points of your own" in text
+    after = json.loads(planner(*ASKED, "--concurrency", "16").out)
+    assert after["tpot_ms"] != before["tpot_ms"]
+
+
+def test_calibrating_again_moves_nothing_twice(planner, folder):
+    planner("calibrate", "--own")
+    first = (folder / "calibration.yaml").read_text(encoding="utf-8")
+    planner("calibrate", "--own")
+    assert (folder / "calibration.yaml").read_text(encoding="utf-8") == first
+
+
+def test_an_own_calibration_over_another_shipped_one_is_not_used(planner, folder):
+    planner("calibrate", "--own")
+    file = folder / "calibration.yaml"
+    _, _, rest = file.read_text(encoding="utf-8").partition("\n")
+    file.write_text("# over the shipped calibration 0123456789abcdef\n" + rest, encoding="utf-8")
+    assert "of your own" not in planner(*ASKED[:-1], "--concurrency", "16").out
+
+
+def test_each_row_that_teaches_nothing_has_its_reason(planner, folder):
+    ran = planner("calibrate", "--own", "--json")
+    unused = json.loads(ran.out)["unused"]
+    assert [one["where"].rsplit(":", 1)[1] for one in unused] == ["4", "5"]
+    assert "faster than reading its weights" in unused[0]["reason"]
+    assert "no-such-model" in unused[1]["reason"]
+    assert "Rows that teach nothing" in planner("calibrate", "--own").out
+
+
+def test_validate_warns_of_rows_that_are_faster_than_light(planner, folder):
+    ran = planner("validate")
+    assert ran.code == 0
+    text = " ".join(ran.out.split())
+    assert "line 4 is faster than reading weights and caches" in text
+    made = json.loads(planner("validate", "--json").out)
+    assert made["faster_than_light"] == [4]
+
+
+def test_validate_takes_every_file_of_the_folder(planner, folder, tmp_path):
+    (folder / "serving" / "imported.csv").write_text(OWN, encoding="utf-8")
+    made = json.loads(planner("validate", "--json").out)
+    assert made["schema"] == "planner.validate.several/1"
+    assert [one["rows"] for one in made["files"]] == [4, 2]
+    text = planner("validate").out.replace("\n", "")
+    assert "engine.csv" in text
+    assert "imported.csv" in text
+    ran = planner("validate", "--out", str(tmp_path / "all.csv"))
+    assert ran.code == 2
+    assert "name one of" in ran.err
+
+
+def test_validate_names_the_operator(planner, folder):
+    (folder / "serving" / "engine.csv").write_text(OWN, encoding="utf-8")
+    (one,) = json.loads(planner("validate", "--json").out)["disagreements"]
+    assert one["group"].startswith("llama-3.1-8b/h100-sxm/vllm")
+    assert one["rows"] == 2
+    assert one["operator"]
+    assert one["sentence"] in " ".join(planner("validate").out.split())

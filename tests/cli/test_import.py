@@ -82,7 +82,8 @@ def test_several_files_of_your_own_are_named(planner, mine):
     assert planner("import", VLLM, *SAID).code == 0
     other = mine / "serving" / "endpoint.csv"
     other.write_bytes((mine / "serving" / "imported.csv").read_bytes())
-    ran = planner("validate")
+    assert planner("validate").out.count("1 of 1 rows predicted") == 2
+    ran = planner("validate", "--out", str(mine / "predicted.csv"))
     assert ran.code == 2
     assert f"name one of {other}, {mine / 'serving' / 'imported.csv'}" in ran.err
 
