@@ -13,7 +13,7 @@ from planner.planning.fleet import FleetPlan, FleetProblem, ModelDemand, NoFleet
 from planner.planning.fleet_asked import FleetAsked
 from planner.planning.fleet_solving import best_fleet
 from planner.planning.question import Question
-from planner.planning.replica import Carried, Missed, carried
+from planner.planning.replica import Carried, Missed, carried, served
 from planner.planning.search import Candidate
 from planner.planning.service_simulation import SimulatedLoad
 from planner.planning.traffic import Traffic
@@ -159,13 +159,18 @@ def make_fleet(
 
 
 def _on(model: ModelLoad, card: Gpu) -> OnGpu:
-    """Return the deployments that may be the best on one type: by rate per GPU."""
+    """Return the deployments of which a fleet may need: of each size the one with most rate a GPU.
+
+    A smaller one with less of a GPU leaves less of it idle where little is asked.
+    """
 
     def dear(candidate: Candidate, rate_per_s: float, _: float) -> tuple[float, ...]:
         return (candidate.gpus / rate_per_s,)
 
     try:
-        kept = carried(model.question, card, model.slo, model.load, workload=model.workload, judge=dear)
+        kept = carried(
+            model.question, card, model.slo, model.load, workload=model.workload, judge=dear, by_size=True
+        )
     except (DoesNotFit, IllegalDeployment, Unsupported) as error:
         return OnGpu(model.name, card, (), refused=str(error))
     if isinstance(kept, Missed):
@@ -218,7 +223,7 @@ def _problem(
     demands = tuple(
         ModelDemand(
             model=model.name,
-            rates_per_s=_rates(model, found, by_hour),
+            rates_per_s=_rates(model, found, by_hour, asked.peak_utilisation),
             weight=model.weight,
         )
         for model in models
@@ -234,8 +239,20 @@ def _problem(
     )
 
 
-def _rates(model: ModelLoad, found: Sequence[OnGpu], by_hour: bool) -> tuple[float, ...]:
+def _rates(
+    model: ModelLoad, found: Sequence[OnGpu], by_hour: bool, peak_utilisation: float
+) -> tuple[float, ...]:
     """Return the rates to plan for; users who think ask most often where they are answered soonest."""
-    times = [one.e2e_s for on in found if on.model == model.name for one in on.kept]
-    traffic = model.traffic.answered_in(min(times)) if times else model.traffic
+    kept = [one for on in found if on.model == model.name for one in on.kept]
+    traffic = model.traffic
+    if kept and traffic.think_s is not None:
+        traffic = traffic.answered_in(min(_time_s(model, one, peak_utilisation) for one in kept))
     return traffic.planned_per_s if by_hour else (traffic.peak_per_s,)
+
+
+def _time_s(model: ModelLoad, one: Carried, peak_utilisation: float) -> float:
+    """Return the mean time of a request at the rate that a replica is given [s]."""
+    rate, requests = one.rate_per_s * peak_utilisation, len(one.result.requests.isl)
+    found = served(one.ready, model.load, model.workload, rate, requests, model.slo)
+    assert found.e2e_s is not None
+    return found.e2e_s.mean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,11 +15,12 @@ from planner.economics.energy import Power, power_of
 from planner.economics.per_token import TokenCosts, token_costs
 from planner.economics.use import Use
 from planner.errors import InvalidInput, Unsupported
-from planner.planning.headroom import Group, Headroom, Spares, group_of, spares_of
+from planner.planning.headroom import Headroom
 from planner.planning.question import Question
 from planner.planning.replica import AT_MOST, EACH, Carried, Missed, Progress, carried, served
 from planner.planning.search import Candidate, SearchSpace
 from planner.planning.service_simulation import SimulatedLoad
+from planner.planning.sized import ROUNDING, Sized, size
 from planner.planning.traffic import Traffic
 from planner.scenario import Workload
 from planner.scenario.records import Count, Plain, Scenario
@@ -28,8 +29,8 @@ from planner.scenario.slo import LatencySlo
 if TYPE_CHECKING:
     from planner.performance.simulation import SimulationResult
 
-ROUNDING = 1e-9
-"""Share of a replica that a sum of floats may be over a whole number without asking for one more."""
+SETTLED, MOST_ROUNDS = 0.005, 6
+"""Rates of users who think are worked out again until they change by less than a share, or so many times."""
 
 MEAN_LOAD = Use(
     utilisation=1.0,
@@ -53,95 +54,6 @@ class PlanTerms(Scenario):
     """Power that a rack can take [kW]; None leaves racks out."""
     requests: Count = 2000
     """Requests of the simulation at the chosen size, at least."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sized:
-    """How many of everything, from a rate and what one replica carries.
-
-    Parameters
-    ----------
-    planned_per_s, rate_per_s, usable_per_s : float
-        The rate to plan for, what one replica carries within the SLO, and what it is given [requests/s].
-    working : int
-        Replicas that the rate needs.
-    group : Group
-        What fails together.
-    groups : int
-        Groups that hold them.
-    spares : Spares
-        Groups that stand by.
-    replicas : int
-        Replicas with those of the spare groups.
-    nodes : int
-        Nodes of all groups.
-    gpus_used, gpus : int
-        GPUs of the replicas, and GPUs that are paid for.
-    """
-
-    planned_per_s: float
-    rate_per_s: float
-    usable_per_s: float
-    working: int
-    group: Group
-    groups: int
-    spares: Spares
-    replicas: int
-    nodes: int
-    gpus_used: int
-    gpus: int
-
-
-def size(
-    *,
-    planned_per_s: float,
-    rate_per_s: float,
-    headroom: Headroom,
-    replica_gpus: int,
-    node_gpus: int,
-    whole_nodes: bool,
-) -> Sized:
-    """Return how many replicas, nodes and GPUs carry a rate.
-
-    Parameters
-    ----------
-    planned_per_s : float
-        The rate to plan for [requests/s]; 0 needs nothing.
-    rate_per_s : float
-        What one replica carries within the SLO [requests/s].
-    headroom : Headroom
-        What is kept free.
-    replica_gpus, node_gpus : int
-        GPUs of a replica and of a node.
-    whole_nodes : bool
-        Whether all GPUs of a node are paid for.
-
-    Returns
-    -------
-    Sized
-        ``working = ceil(planned / (rate * peak utilisation))``; groups hold these, and spare groups stand by.
-    """
-    usable = rate_per_s * headroom.peak_utilisation
-    working = math.ceil(planned_per_s / usable * (1 - ROUNDING))
-    group = group_of(replica_gpus, node_gpus)
-    groups = math.ceil(working / group.replicas)
-    spares = spares_of(headroom, groups, group, node_gpus) if groups else Spares(0, None, None, "no load")
-    replicas = working + spares.groups * group.replicas
-    nodes = (groups + spares.groups) * group.nodes
-    used = replicas * replica_gpus
-    return Sized(
-        planned_per_s=planned_per_s,
-        rate_per_s=rate_per_s,
-        usable_per_s=usable,
-        working=working,
-        group=group,
-        groups=groups,
-        spares=spares,
-        replicas=replicas,
-        nodes=nodes,
-        gpus_used=used,
-        gpus=nodes * node_gpus if whole_nodes else used,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,9 +244,22 @@ def plan_on(
     if isinstance(found, Missed):
         return NoPlan(card, found)
     best = found[0]
-    known = traffic.answered_in(best.e2e_s)
     gpus = best.candidate.gpus
-    whole = sized(gpus, known.peak_per_s, best.rate_per_s)
+
+    def at_rate(rate_per_s: float) -> SimulationResult:
+        requests = max(terms.requests, min(round(EACH * best.steady.concurrency), AT_MOST))
+        return served(best.ready, load, workload, rate_per_s, requests, terms.slo, progress)
+
+    def at_size(known: Traffic) -> tuple[Sized, SimulationResult]:
+        whole = sized(gpus, known.peak_per_s, best.rate_per_s)
+        return whole, at_rate(known.peak_per_s / whole.working)
+
+    known = traffic
+    if traffic.think_s is not None:
+        known = _settled(
+            traffic, at_size, _mean_s(at_rate(best.rate_per_s * terms.headroom.peak_utilisation))
+        )
+    whole, goodput = at_size(known)
     low, high = (sized(gpus, known.peak_per_s, rate).gpus for rate in reversed(best.interval))
     price = asked.prices.get(card.id)
     power, no_power = _power(asked, card, terms)
@@ -346,15 +271,7 @@ def plan_on(
         carried=best,
         sized=whole,
         interval=(low, high),
-        goodput=served(
-            best.ready,
-            load,
-            workload,
-            known.peak_per_s / whole.working,
-            max(terms.requests, min(round(EACH * best.steady.concurrency), AT_MOST)),
-            terms.slo,
-            progress,
-        ),
+        goodput=goodput,
         hours=tuple(
             HourPlan(hour, mean, planned, sized(gpus, planned, best.rate_per_s))
             for hour, (mean, planned) in enumerate(zip(known.hourly_per_s, known.planned_per_s, strict=True))
@@ -368,6 +285,29 @@ def plan_on(
         no_power=no_power,
         racks=_racks(card, whole.nodes, power, terms.rack_kw),
     )
+
+
+def _settled(
+    traffic: Traffic, at_size: Callable[[Traffic], tuple[Sized, SimulationResult]], time_s: float
+) -> Traffic:
+    """Return the arrivals of users who think, with the time of a request at the size that they need.
+
+    It begins with the time at the most that a replica is given: fuller replicas answer later, and are asked
+    less often.
+    """
+    assert traffic.think_s is not None
+    for _ in range(MOST_ROUNDS):
+        found_s = _mean_s(at_size(traffic.answered_in(time_s))[1])
+        if abs((traffic.think_s + found_s) / (traffic.think_s + time_s) - 1) < SETTLED:
+            break
+        time_s = (time_s + found_s) / 2
+    return traffic.answered_in(time_s)
+
+
+def _mean_s(result: SimulationResult) -> float:
+    """Return the mean time of a whole request [s]."""
+    assert result.e2e_s is not None
+    return result.e2e_s.mean
 
 
 def _power(asked: Question, card: Gpu, terms: PlanTerms) -> tuple[Power | None, str]:

@@ -61,11 +61,12 @@ def _n(value: float) -> str:
 
 
 def _traffic(plan: GpuPlan) -> Iterator[Step]:
-    traffic, carried, goodput = plan.traffic, plan.carried, plan.goodput
+    traffic, goodput = plan.traffic, plan.goodput
     formula, numbers = "as given", traffic.stated
     if traffic.users is not None and traffic.think_s is not None:
         formula = "users / (think time + time of a request)"
-        numbers = f"{traffic.users:,} / ({_n(traffic.think_s)} s + {_n(carried.e2e_s)} s)"
+        answered_s = traffic.users / traffic.mean_per_s - traffic.think_s
+        numbers = f"{traffic.users:,} / ({_n(traffic.think_s)} s + {_n(answered_s)} s)"
     yield Step("mean rate", formula, numbers, traffic.mean_per_s, "requests/s", GIVEN)
     yield _planned(traffic)
     assert goodput.e2e_s is not None

@@ -26,6 +26,8 @@ START = 0.92
 AT_LEAST, EACH = 1000, 10
 """Requests of one simulation: so many, and so many for each that is there at once while medians hold."""
 AT_MOST = 50_000
+OVER_MEDIANS = 1.25
+"""Rate that a deployment may reach in a simulation over that at which its medians keep the SLO: assumed."""
 
 Progress = Callable[[int, int], None]
 
@@ -112,6 +114,7 @@ def carried(
     *,
     workload: Workload,
     judge: Judge | None = None,
+    by_size: bool = False,
     space: SearchSpace | None = None,
     progress: Progress | None = None,
 ) -> list[Carried] | Missed:
@@ -130,8 +133,11 @@ def carried(
     workload : Workload
         Mean lengths, and the longest.
     judge : callable, optional
-        Which of them is wanted, the least by this key: deployments that cannot be it, because they would be
-        dearer even with the rate at which their medians keep the SLO, are not simulated.
+        Which of them is wanted, the least by this key. A deployment is simulated where it could be less by
+        the first part of the key, were its rate 1.25 times that at which its medians keep the SLO; and no
+        further where it does not keep the rate that it would need.
+    by_size : bool
+        Whether a deployment has to be less than those alone that take no more GPUs than it does.
     space : SearchSpace, optional
         Deployments to try: single copies whose GPUs all do both prefill and decode.
     progress : callable, optional
@@ -154,13 +160,15 @@ def carried(
     for done, each in enumerate(steady):
         if progress is not None:
             progress(done, len(steady))
-        if (
-            judge is not None
-            and kept
-            and _hoped(judge, each.point) >= min(_reached(judge, one) for one in kept)
-        ):
-            break
-        verified = _verified(asked, card, each, slo, load, workload)
+        last = LAST
+        rivals = [one for one in kept if not by_size or one.candidate.gpus <= each.point.candidate.gpus]
+        if judge is not None and rivals:
+            wanted = min(_reached(judge, one) for one in rivals)[0]
+            slowest = _slowest_below(judge, each, wanted)
+            if slowest is None:
+                continue
+            last = slowest
+        verified = _verified(asked, card, each, slo, load, workload, last)
         if isinstance(verified, Carried):
             kept.append(verified)
         else:
@@ -168,8 +176,7 @@ def carried(
     if kept:
         return kept if judge is None else sorted(kept, key=lambda one: _reached(judge, one))
     candidate, result = max(failed, key=lambda one: one[1].slo_share or 0.0)
-    how = f"{100 * slo.share:g} % of simulated requests at {result.flow.offered_per_s:.3g}/s"
-    return Missed(candidate.label, candidate.gpus, _failed(result, slo), how)
+    return Missed(candidate.label, candidate.gpus, *_failed(result, slo))
 
 
 def _hoped(judge: Judge, point: Point) -> Key:
@@ -178,6 +185,17 @@ def _hoped(judge: Judge, point: Point) -> Key:
 
 def _reached(judge: Judge, one: Carried) -> Key:
     return judge(one.candidate, one.rate_per_s, one.e2e_s)
+
+
+def _slowest_below(judge: Judge, steady: _Steady, wanted: float) -> int | None:
+    """Return the step of the lowest rate at which a candidate is less than wanted; None if it cannot be."""
+    point, slowest = steady.point, None
+    for step in range(_step_of(OVER_MEDIANS * point.request_rate_per_s / steady.capacity_per_s), LAST + 1):
+        rate = steady.capacity_per_s * RATIO**step
+        if not judge(point.candidate, rate, point.e2e_s)[0] < wanted:
+            break
+        slowest = step
+    return slowest
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +229,9 @@ def _verified(
     slo: LatencySlo,
     load: SimulatedLoad,
     workload: Workload,
+    last: int,
 ) -> Carried | SimulationResult:
-    """Return the highest rate of the grid at which the share keeps the SLO, or the simulation at the lowest.
+    """Return the highest rate of the grid at which the share keeps the SLO, or the simulation at the last.
 
     The grid hangs on the capacity alone, and the seed is the same for all, so that another SLO is judged at
     the same rates and by the same arrivals.
@@ -223,12 +242,14 @@ def _verified(
     results: dict[int, SimulationResult] = {}
 
     def keeps(step: int) -> bool:
-        results[step] = served(ready, load, workload, capacity * RATIO**step, requests, slo)
+        if step not in results:
+            results[step] = served(ready, load, workload, capacity * RATIO**step, requests, slo)
         return bool(results[step].meets_slo)
 
-    high = _first_kept(keeps, begin=_step_of(START * steady.point.request_rate_per_s / capacity))
+    begin = min(_step_of(START * steady.point.request_rate_per_s / capacity), last)
+    high = _first_kept(keeps, begin, last)
     if high is None:
-        return results[LAST]
+        return results[last]
     rate = capacity * RATIO**high
     return Carried(candidate, steady.point, capacity, rate, results[high], ready)
 
@@ -238,7 +259,7 @@ def _step_of(share: float) -> int:
     return min(LAST, max(0, math.ceil(math.log(share) / math.log(RATIO) - 1e-9)))
 
 
-def _first_kept(keeps: Callable[[int], bool], begin: int) -> int | None:
+def _first_kept(keeps: Callable[[int], bool], begin: int, last: int) -> int | None:
     """Return the first step that keeps the SLO, looked for from where it is likely; None if none does."""
     stride = 1
     if keeps(begin):
@@ -248,12 +269,12 @@ def _first_kept(keeps: Callable[[int], bool], begin: int) -> int | None:
             high, low = low, low - stride
         low = max(low, -1)
     else:
-        low, high = begin, min(begin + stride, LAST)
+        low, high = begin, min(begin + stride, last)
         while not keeps(high):
-            if high == LAST:
+            if high == last:
                 return None
             stride *= 2
-            low, high = high, min(high + stride, LAST)
+            low, high = high, min(high + stride, last)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if keeps(middle) else (middle, high)
@@ -296,15 +317,25 @@ def served(
     return ready.simulate(replace(load, requests=requests, slo=slo), at_rate, progress)
 
 
-def _failed(result: SimulationResult, slo: LatencySlo) -> tuple[FailedLimit, ...]:
-    """Return the limits that the asked share of the requests does not keep, the worst first."""
+def _failed(result: SimulationResult, slo: LatencySlo) -> tuple[tuple[FailedLimit, ...], str]:
+    """Return the limits that the asked share of requests does not keep, the worst first, and of what share.
+
+    Where each limit is kept by that share, but not by the same requests, one of them is failed by more than
+    its part of those that may fail.
+    """
+    at = f"of simulated requests at {result.flow.offered_per_s:.3g}/s"
+    if failed := _failed_by(result, slo, slo.share):
+        return failed, f"{100 * slo.share:g} % {at}"
+    part = 1 - (1 - slo.share) / len(slo.limits)
+    return _failed_by(result, slo, part), f"{100 * part:.4g} % {at}, as {100 * slo.share:g} % keep all limits"
+
+
+def _failed_by(result: SimulationResult, slo: LatencySlo, share: float) -> tuple[FailedLimit, ...]:
     requests = result.requests
-    measured = requests.measured
     times = {"ttft_s": requests.ttft_s, "e2e_s": requests.e2e_s, "tpot_s": requests.tpot_s}
     failed = []
     for name, limit in slo.limits.items():
-        values = times[name][measured]
-        value = float(np.nanpercentile(values, 100 * slo.share))
+        value = float(np.nanpercentile(times[name][requests.measured], 100 * share))
         if value > limit:
             failed.append(FailedLimit(name, limit, value))
     return tuple(sorted(failed, key=lambda one: -one.over))

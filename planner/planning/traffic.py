@@ -217,9 +217,13 @@ def trace_traffic(
     else:
         hours = max(1, round(span / SECONDS_PER_HOUR))
         counts = np.bincount((times // SECONDS_PER_HOUR).astype(int), minlength=hours)[:hours]
-        each = [counts[hour::HOURS] for hour in range(HOURS)]
-        mean = float(counts.mean()) / SECONDS_PER_HOUR
-        rates = [float(of.mean()) / SECONDS_PER_HOUR if len(of) else mean for of in each]
+        seconds = np.full(hours, SECONDS_PER_HOUR)
+        # The last hour may be cut short: it lasts up to its last request, and a gap more.
+        cut, came_last = span - SECONDS_PER_HOUR * (hours - 1), int(counts[-1])
+        seconds[-1] = min(SECONDS_PER_HOUR, cut * came_last / max(came_last - 1, 1))
+        mean = float(counts.sum() / seconds.sum())
+        each = [(counts[hour::HOURS].sum(), seconds[hour::HOURS].sum()) for hour in range(HOURS)]
+        rates = [float(came / of_s) if of_s > 0 else mean for came, of_s in each]
         said = f"{hours} hours of the trace, hour 0 from its first request on"
     mean = math.fsum(rates) / HOURS
     scale = 1.0 if rate_per_s is None else rate_per_s / mean

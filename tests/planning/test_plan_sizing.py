@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from math import comb
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import planner
 from planner.errors import InvalidInput, PlannerError
+from planner.planning import replica
 from planner.planning.headroom import Headroom, group_of, k_of_n, spares_of
-from planner.planning.plan import size
 from planner.planning.plan_steps import steps_of
 from planner.planning.replica import RATIO, _first_kept, served
 from planner.planning.service_simulation import SimulatedLoad
+from planner.planning.sized import size
+from planner.scenario.slo import LatencySlo
 
 rates = st.floats(0.01, 1e4)
 sizes = st.sampled_from([1, 2, 4, 8, 16, 24])
@@ -130,12 +134,12 @@ def test_utilisation_is_never_all_of_it_by_default():
 
 @given(edge=st.integers(0, 64), begin=st.integers(0, 64))
 def test_the_search_on_the_grid_finds_the_first_step_that_keeps_the_slo(edge, begin):
-    assert _first_kept(lambda step: step >= edge, begin) == edge
+    assert _first_kept(lambda step: step >= edge, begin, 64) == edge
 
 
 @given(begin=st.integers(0, 64))
 def test_the_search_on_the_grid_says_where_none_keeps_it(begin):
-    assert _first_kept(lambda step: False, begin) is None
+    assert _first_kept(lambda step: False, begin, 64) is None
 
 
 QUESTION = {
@@ -233,10 +237,78 @@ def test_hours_need_no_more_than_the_fixed_size(catalogue):
     assert plan.scaled_gpu_hours < plan.fixed_gpu_hours
 
 
-def test_users_who_think_ask_as_fast_as_they_are_answered(catalogue):
-    asked = {**QUESTION, "request_rate": None, "users": 2000, "think_s": 9.0}
-    plan = planner.plan(catalogue=catalogue, **asked).answer.plan
-    assert plan.traffic.mean_per_s == pytest.approx(2000 / (9.0 + plan.carried.e2e_s))
+@pytest.mark.parametrize("think_s", [0.0, 2.0])
+def test_users_who_think_are_all_there(catalogue, think_s):
+    """Each of them thinks or waits for an answer: users = rate x (think + time), at the size itself."""
+    asked = {**QUESTION, "request_rate": None, "users": 600, "think_s": think_s}
+    report = planner.plan(catalogue=catalogue, **asked)
+    plan = report.answer.plan
+    assert plan.in_flight + think_s * plan.traffic.peak_per_s == pytest.approx(600, rel=0.02)
+    # Replicas that are not full answer sooner than full ones, and are asked more often.
+    assert plan.traffic.mean_per_s > 600 / (think_s + plan.carried.e2e_s)
+
+
+def stub_replica(monkeypatch, rates):
+    """Let deployments carry so much by medians and by simulation, by GPUs; count what is simulated."""
+    steady = [
+        SimpleNamespace(
+            point=SimpleNamespace(
+                candidate=SimpleNamespace(gpus=gpus, label=f"TP{gpus}", deployment=gpus, memory=None),
+                request_rate_per_s=by_medians,
+                concurrency=1.0,
+                e2e_s=1.0,
+            ),
+            capacity_per_s=3 * by_medians,
+        )
+        for gpus, (by_medians, _) in rates.items()
+    ]
+    tried = []
+
+    def serve(gpus, load, workload, rate_per_s, requests, slo):
+        tried.append(gpus)
+        return SimpleNamespace(meets_slo=rate_per_s <= rates[gpus][1], e2e_s=SimpleNamespace(mean=1.0))
+
+    monkeypatch.setattr(replica, "search", lambda *_, **__: None)
+    monkeypatch.setattr(replica, "_steady_points", lambda *_: list(steady))
+    monkeypatch.setattr(replica, "ready_to_simulate", lambda asked, card, gpus, *_: gpus)
+    monkeypatch.setattr(replica, "served", serve)
+    return tried
+
+
+def by_rate(candidate, rate_per_s, _):
+    return (candidate.gpus / rate_per_s,)
+
+
+def test_a_deployment_that_simulation_shows_to_be_better_than_its_medians_is_found(monkeypatch):
+    tried = stub_replica(monkeypatch, {8: (9.0, 11.5), 4: (5.0, 5.0), 2: (1.0, 1.0)})
+    best = replica.carried(None, None, None, None, workload=None, judge=by_rate)
+    assert best[0].candidate.gpus == 8
+    assert best[0].rate_per_s == pytest.approx(11.5, rel=0.06)
+    assert 2 not in tried  # it cannot be better, so it is not simulated
+    tried = stub_replica(monkeypatch, {8: (9.0, 9.0), 4: (5.0, 5.0)})
+    assert replica.carried(None, None, None, None, workload=None, judge=by_rate)[0].candidate.gpus == 4
+    assert tried.count(8) == 1  # at the rate that it would need, and no further
+
+
+def test_smaller_deployments_are_kept_for_fleets(monkeypatch):
+    stub_replica(monkeypatch, {8: (9.0, 9.0), 4: (4.0, 4.0), 2: (2.1, 2.1), 1: (1.0, 1.0)})
+    kept = replica.carried(None, None, None, None, workload=None, judge=by_rate, by_size=True)
+    assert sorted(one.candidate.gpus for one in kept) == [1, 2, 8]
+
+
+def test_limits_that_no_request_keeps_both_are_named():
+    """Half of the requests fail one limit, the others the other: each limit alone is kept by enough."""
+    slow, fast = np.full(5, 2.0), np.full(5, 0.1)
+    requests = SimpleNamespace(
+        measured=np.ones(10, bool),
+        ttft_s=np.concatenate([slow, fast]),
+        tpot_s=np.concatenate([fast, slow]),
+        e2e_s=np.full(10, 5.0),
+    )
+    result = SimpleNamespace(requests=requests, flow=SimpleNamespace(offered_per_s=3.0))
+    failed, how = replica._failed(result, LatencySlo(ttft_s=1.0, tpot_s=1.0, share=0.4))
+    assert {one.name for one in failed} == {"ttft_s", "tpot_s"}
+    assert how == "70 % of simulated requests at 3/s, as 40 % keep all limits"
 
 
 def test_racks_are_counted_by_whole_nodes_within_their_power(catalogue):

@@ -135,6 +135,13 @@ def test_a_trace_of_two_days_is_averaged_by_the_hour():
     assert traffic.peak_factor == pytest.approx(120 / 90)
 
 
+@pytest.mark.parametrize("hours", [2.6, 3.9, 23.7, 24.6])
+def test_an_hour_that_a_trace_ends_in_has_the_rate_of_its_part(hours):
+    traffic = trace_traffic(made_trace(np.arange(round(hours * 3600 / 30)) * 30.0))
+    assert traffic.mean_per_s == pytest.approx(1 / 30, rel=1e-3)
+    assert traffic.peak_factor == pytest.approx(1.0, rel=0.01)
+
+
 def test_a_trace_scaled_to_a_rate_keeps_its_shape():
     hours = [3600 * hour + np.arange(n) * 3600 / n for hour, n in enumerate([60, 120] * 12)]
     traffic = trace_traffic(made_trace(np.concatenate(hours)), rate_per_s=90.0, peak_factor=2.0)

@@ -20,9 +20,10 @@ from planner.planning.fleet_asked import FleetAsked, FleetGpu, FleetModel
 from planner.planning.fleet_making import FleetMade, OnGpu
 from planner.planning.fleet_solving import best_fleet
 from planner.planning.headroom import Headroom
-from planner.planning.plan import GpuPlan, HourPlan, NoPlan, PlanTerms, _costs, _racks, size
+from planner.planning.plan import GpuPlan, HourPlan, NoPlan, PlanTerms, _costs, _racks
 from planner.planning.replica import Carried, Missed
 from planner.planning.search import Candidate, FailedLimit, Point
+from planner.planning.sized import size
 from planner.planning.traffic import Demand, traffic_of
 from planner.report.plan import PlanAnswer, PlanReport, ranked
 from planner.report.plan_fleet import FleetReport
