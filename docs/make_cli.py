@@ -32,11 +32,13 @@ the width of the terminal is used up to 100 columns.
 | 4 | no plan meets the objective |
 | 5 | `planner verify`: a report differs from what planner says now |
 
-Counts may be written `4096`, `128k` (x 1,000) or `128Ki` (x 1,024). `GB` is 1e9 bytes and `GiB` is 2**30.
+Counts may be written `4096`, `128k` (x 1,000) or `128Ki` (x 1,024). Shares may be written
+`0.95` or `95%`. `GB` is 1e9 bytes and `GiB` is 2**30.
 
 `--json` prints one object with its `schema`; units are in the names of its fields. `--out FILE` writes the
 file whole or not at all; its ending chooses the form where no option does: `.json` or `.csv` everywhere, and
-`.md` or `.html` for every report ([exports](export.md)); any other ending is text.
+`.md` or `.html` for every report ([exports](export.md)); any other ending is text, but for those
+of PDFs, spreadsheets and pictures, which are refused.
 """
 
 

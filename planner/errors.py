@@ -80,13 +80,17 @@ def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     Returns
     -------
     list of str
-        The closest names, best first; empty when none is close.
+        The closest names, best first; empty when none is close. Of names that differ in blanks and hyphens
+        alone one is named.
     """
     by_lower: dict[str, str] = {}
     for candidate in known:
         by_lower.setdefault(candidate.lower(), candidate)
-    matches = difflib.get_close_matches(name.lower(), list(by_lower), n=limit, cutoff=0.5)
-    return [by_lower[match] for match in matches]
+    matches = difflib.get_close_matches(name.lower(), list(by_lower), n=3 * limit, cutoff=0.5)
+    apart: dict[str, str] = {}
+    for match in matches:
+        apart.setdefault(match.replace(" ", "-"), by_lower[match])
+    return list(apart.values())[:limit]
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:

@@ -29,6 +29,11 @@ NARROWEST = 40
 USUAL = 80
 """Columns where the terminal says 0, as one without a size does."""
 
+NOT_WRITTEN = (".pdf", ".xlsx", ".xls", ".ods", ".docx", ".png", ".svg")
+"""Endings of files that are no text; one with such a name would not open."""
+
+INSTEAD = "a browser prints .html as PDF, .csv opens in a spreadsheet, and .json, .md and .txt are there"
+
 ASCII_SIGNS = str.maketrans(
     {"█": "#", "▓": "=", "▚": "%", "▒": "+", "░": "-", "╱": "/", "·": ".", "│": "|", "─": "-", "±": "~"}
 )
@@ -81,6 +86,8 @@ def answer(
         The file; ``.json``, ``.csv``, ``.md`` and ``.html`` choose a form, and any other ending is text.
     """
     form = form_of(as_json=as_json, as_csv=as_csv, out=out)
+    if form == "text" and out is not None and Path(out).suffix.lower() in NOT_WRITTEN:
+        raise InvalidInput(f"--out {out}: no such file is written; {INSTEAD}")
     if form == "csv":
         deliver(report.to_csv(), out)
     elif form == "json" and (as_json or out is None):
@@ -110,10 +117,19 @@ def write_page(report: Report, out: str) -> bool:
     elif suffix in (".md", ".markdown"):
         deliver(report.to_markdown(), out)
     elif suffix in (".html", ".htm"):
-        deliver(report.to_html(), out)
+        page = report.to_html()
+        deliver(page, out)
+        _say_what_is_left_out(page)
     else:
         return False
     return True
+
+
+def _say_what_is_left_out(page: str) -> None:
+    from planner.report.page import LEFT_OUT
+
+    if f">{LEFT_OUT}<" in page:
+        click.echo(f"note: {LEFT_OUT}", err=True)
 
 
 def json_text(data: dict[str, Any]) -> str:

@@ -209,6 +209,10 @@ def _read_bytes(path: Path) -> bytes:
                 f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; a file of measurements is smaller"
             )
         return path.read_bytes()
+    except IsADirectoryError:
+        inside = sorted(str(one) for one in path.glob("**/*.csv"))
+        named = f"; name a file in it, such as {inside[0]}" if inside else ", and there is no .csv in it"
+        raise InvalidInput(f"{path}: is a folder{named}") from None
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
 

@@ -62,6 +62,7 @@ FIT = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100")
         ((*FIT, "--engine", "vlm"), "unknown engine 'vlm'; nearest: vllm"),
         ((*FIT, "--json", "--csv"), "--json and --csv exclude each other"),
         (("--catalogue", "/no/such.yaml", "gpus"), "/no/such.yaml: cannot be read: No such file"),
+        (("fit", "--model", "kimi", "--gpu", "h100"), "nearest: kimi-k3, kimi-k2, kimi-k2.6; `planner"),
         (("validate", "/no/such.csv"), "/no/such.csv: cannot be read: No such file"),
     ],
 )

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from planner.cli.output import without_trailing_spaces, write_whole
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, Unsupported
 
 
 def test_out_writes_the_answer_and_prints_nothing(planner, tmp_path):
@@ -27,6 +27,25 @@ def test_the_ending_of_the_file_chooses_the_form_where_no_option_does(planner, t
     text = (tmp_path / "gpus.txt").read_text(encoding="utf-8")
     assert "mi355x" in text
     assert "\x1b" not in text
+
+
+def test_a_file_that_would_not_open_is_not_written(planner, tmp_path):
+    ran = planner("fit", "--model", "llama-3.1-8b", "--gpu", "h100", "--out", str(tmp_path / "answer.pdf"))
+    assert (ran.code, ran.out, os.listdir(tmp_path)) == (2, "", [])
+    assert "answer.pdf: no such file is written; a browser prints .html as PDF, .csv opens in" in ran.err
+
+
+def test_a_page_without_figures_is_said_to_be_one(planner, tmp_path, monkeypatch):
+    def missing(_):
+        raise Unsupported("figures need plotly, which is not installed")
+
+    words = ("fit", "--model", "llama-3.1-8b", "--gpu", "h100", "--out", str(tmp_path / "answer.html"))
+    assert planner(*words).err == ""
+    monkeypatch.setattr("planner.report.figures.named.NamedFigure.draw", missing)
+    ran = planner(*words)
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("note: Figures are left out: plotly is not installed")
+    assert "'planner[report]'" in ran.err
 
 
 def test_a_mistake_leaves_the_file_as_it_was(planner, tmp_path):

@@ -85,8 +85,8 @@ def test_bad_files_are_refused_in_one_line(
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    for path in (tmp_path / "missing.csv", tmp_path):
-        with pytest.raises(InvalidInput, match="cannot be read"):
+    for path, said in ((tmp_path / "missing.csv", "cannot be read"), (tmp_path, "is a folder")):
+        with pytest.raises(InvalidInput, match=said):
             read_csv(path)
 
 
