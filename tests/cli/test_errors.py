@@ -92,6 +92,17 @@ def test_of_an_option_with_one_value_the_last_counts(planner):
     assert planner(*FIT, "--tp", "2", "--tp", "1").out == planner(*FIT, "--tp", "1").out
 
 
+def test_a_folder_in_place_of_a_table_is_said_to_be_one(planner, tmp_path):
+    (tmp_path / "serving").mkdir()
+    ran = planner("validate", str(tmp_path))
+    assert ran.code == 2
+    assert ran.err.endswith(": is a folder, and there is no .csv in it\n")
+    (tmp_path / "serving" / "imported.csv").touch()
+    ran = planner("calibrate", str(tmp_path))
+    assert ran.code == 2
+    assert f": is a folder; name a file in it, such as {tmp_path}/serving/imported.csv" in ran.err
+
+
 def test_an_absurdly_long_word_is_not_repeated(planner):
     ran = planner(*FIT, "--tp", "9" * 5000)
     assert ran.code == 2
