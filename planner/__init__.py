@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planner.api import (
+        breakeven,
         compare,
         fit,
         frontier,
