@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +21,8 @@ KEPT = 400
 KEPT_S = 3600.0
 """A report says on which day it was made, so that none is kept for long."""
 
-OWN_CATALOGUE, OWN_MODEL_RECORD, FOLDER = "own catalogue", "own model", "folder"
+OWN_CATALOGUE, OWN_MODEL_RECORD = "own catalogue", "own model"
+SLOW_ANSWER = "slow answer"
 """Where a session keeps what was uploaded."""
 
 
@@ -56,22 +57,60 @@ def ask(function: str, asked: Mapping[str, Any]) -> Any:
     PlannerError
         As the function does.
     """
-    given = dict(asked)
-    own: Model | None = None
-    if given.get("model") == OWN_MODEL:
-        own = st.session_state[OWN_MODEL_RECORD]
-        given["model"] = own.model_dump_json()
-    return _answer(function, json.dumps(given), catalogue().digest, catalogue(), own)
+    given = _with_own_model(asked)
+    return _answer(function, _key(given), catalogue().digest, catalogue(), given.get("model"))
+
+
+def _with_own_model(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments in which the model that was uploaded stands itself."""
+    if asked.get("model") == OWN_MODEL:
+        return {**asked, "model": st.session_state[OWN_MODEL_RECORD]}
+    return dict(asked)
+
+
+def _key(given: Mapping[str, Any]) -> str:
+    """Return arguments as text, a model by all that it says."""
+    return json.dumps(given, default=lambda model: model.model_dump(mode="json"))
 
 
 @st.cache_resource(max_entries=KEPT, ttl=KEPT_S, show_spinner="Working it out")
-def _answer(function: str, asked: str, digest: str, _catalogue: Catalogue, _model: Model | None) -> Report:
-    """Ask; arguments with an underscore are not part of the key, which the digest and the model stand for."""
+def _answer(
+    function: str, asked: str, digest: str, _catalogue: Catalogue, _model: str | Model | None
+) -> Report:
+    """Ask; what begins with an underscore is no part of the key, for the others say all of it."""
     given = json.loads(asked)
     if _model is not None:
         given["model"] = _model
     report: Report = getattr(planner, function)(**given, catalogue=_catalogue)
     return _without_folders(report)
+
+
+def ask_slowly(function: str, asked: Mapping[str, Any], progress: Callable[[float], object]) -> Any:
+    """Return the report of a function that takes its time, told how far it is.
+
+    Parameters
+    ----------
+    function : str
+        Its name, such as "plan".
+    asked : mapping
+        Its arguments, JSON-ready.
+    progress : callable
+        Called with the share that is done.
+
+    Returns
+    -------
+    Report
+        Kept for the session, until something else is asked: what shows progress cannot be shared.
+    """
+    given = _with_own_model(asked)
+    key = (function, _key(given), catalogue().digest)
+    held = st.session_state.get(SLOW_ANSWER)
+    if held is None or held[0] != key:
+        report = getattr(planner, function)(
+            **given, catalogue=catalogue(), progress=lambda done, every: progress(min(done / every, 1.0))
+        )
+        held = st.session_state[SLOW_ANSWER] = (key, _without_folders(report))
+    return held[1]
 
 
 def _without_folders(report: Report) -> Report:

@@ -21,6 +21,12 @@ def scenario() -> Scenario:
     return held
 
 
+def forget_inputs() -> None:
+    """Let every control start from the scenario again."""
+    for key in [key for key in st.session_state if str(key).startswith("input ")]:
+        del st.session_state[key]
+
+
 def _seeded(name: str, value: Any) -> str:
     """Return the key of a control; a page that is opened again starts from the scenario."""
     key = f"input {name}"
@@ -82,6 +88,13 @@ def chosen_count(name: str, label: str, counts: tuple[int, ...], none: str) -> N
     _keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
 
 
+def one_word(name: str, label: str, words: tuple[str, ...], none: str) -> None:
+    """Ask for one of some words, of which the first place is a value that is not given."""
+    key = _seeded(name, scenario().get(name, none))
+    chosen = st.selectbox(label, (none, *words), key=key)
+    _keep(name, None if chosen == none else chosen)
+
+
 def chosen_part(name: str, label: str, none: str) -> None:
     """Ask for a share by a slider, whose first place is a value that is not given."""
     now = scenario().get(name)
@@ -108,19 +121,13 @@ def prices() -> None:
 
 def engine_and_formats() -> None:
     """Ask for engine and formats of weights and KV cache."""
-    now = scenario()
     engine, weights, cache = st.columns(3)
     with engine:
-        chosen = st.selectbox("Engine", ENGINES, key=_seeded("engine", now.get("engine", ENGINES[0])))
-        _keep("engine", None if chosen == ENGINES[0] else chosen)
+        one_word("engine", "Engine", ENGINES[1:], ENGINES[0])
     with weights:
-        places = (AS_PUBLISHED, *WEIGHT_DTYPES)
-        key = _seeded("weight_dtype", now.get("weight_dtype", AS_PUBLISHED))
-        chosen = st.selectbox("Weights", places, key=key)
-        _keep("weight_dtype", None if chosen == AS_PUBLISHED else chosen)
+        one_word("weight_dtype", "Weights", WEIGHT_DTYPES, AS_PUBLISHED)
     with cache:
-        chosen = st.selectbox("KV cache", KV_DTYPES, key=_seeded("kv_dtype", now.get("kv_dtype", "auto")))
-        _keep("kv_dtype", None if chosen == "auto" else chosen)
+        one_word("kv_dtype", "KV cache", KV_DTYPES[1:], KV_DTYPES[0])
 
 
 def layout() -> None:

@@ -8,7 +8,7 @@ from importlib import import_module
 import streamlit as st
 
 from planner.dashboard.asking import catalogue
-from planner.dashboard.inputs import lengths, model_and_gpus, prices, scenario
+from planner.dashboard.inputs import forget_inputs, lengths, model_and_gpus, prices, scenario
 from planner.dashboard.scenario import read_link, write_link
 from planner.dashboard.showing import answering
 from planner.dashboard.text import plain
@@ -19,6 +19,10 @@ PAGES = {
     "compare": ("Compare", ":material/balance:"),
     "frontier": ("Frontier", ":material/show_chart:"),
     "cost": ("Cost", ":material/payments:"),
+    "plan": ("Plan", ":material/calendar_month:"),
+    "measure": ("Measure", ":material/speed:"),
+    "catalogue": ("Catalogue", ":material/database:"),
+    "accuracy": ("Accuracy", ":material/target:"),
 }
 """Modules of `planner.dashboard.pages`, with their titles and icons."""
 
@@ -70,8 +74,7 @@ def _follow_link() -> None:
     query = dict(st.query_params)
     first = "scenario" not in st.session_state
     if first or (query and query != st.session_state.get("link")):
-        for key in [key for key in st.session_state if str(key).startswith("input ")]:
-            del st.session_state[key]
+        forget_inputs()
         st.session_state["scenario"], st.session_state["refused"] = read_link(query, catalogue())
         st.session_state["link"] = query
     refused = st.session_state.get("refused")

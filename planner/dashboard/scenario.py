@@ -34,6 +34,7 @@ LONGEST_VALUE = 500
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp")
 WEIGHT_DTYPES = ("bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4")
 KV_DTYPES = ("auto", "bf16", "fp8")
+PROFILES = ("flat", "daily")
 PRICE_KINDS = tuple(kind.value for kind in PriceKind)
 
 WORKED_EXAMPLE: Mapping[str, Any] = {
@@ -143,7 +144,7 @@ FIELDS: Mapping[str, Field] = {
     "concurrency": _count(LARGEST_REQUESTS, "requests"),
     "request_rate": _number(1e-6, 1e6),
     "peak_factor": _number(1, 1000),
-    "profile": _word("profile", ("flat", "daily")),
+    "profile": _word("profile", PROFILES),
     "price": Field(_read_prices, _write_prices),
     "price_kind": _word("price kind", PRICE_KINDS),
     "engine": _word("engine", ENGINES),
@@ -156,6 +157,7 @@ FIELDS: Mapping[str, Field] = {
     "slo_tpot_s": _number(1e-5, 1e4),
     "utilisation": _number(0.001, 1),
     "peak_utilisation": _number(0.01, 1),
+    "spare": _count(LARGEST_SIZE, "nodes"),
 }
 
 

@@ -15,6 +15,9 @@ from planner.report.base import Report
 from planner.report.provenance import origin_facts
 from planner.report.table import Table
 
+FOLDER = "folder"
+"""Where a session keeps the folder of its uploads."""
+
 TOOLBAR = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}}
 """Of plotly: it saves the figure as a picture, and says nothing to anybody."""
 
@@ -30,8 +33,8 @@ def answering() -> Iterator[None]:
 
 def without_folder(text: str) -> str:
     """Return a text without the folder of this session's uploads."""
-    folder = st.session_state.get("folder")
-    return text.replace(f"{folder.name}/", "") if folder is not None else text
+    held = st.session_state.get(FOLDER)
+    return text if held is None else text.replace(f"{held.name}/", "")
 
 
 def show_sentence(report: Report) -> None:
@@ -73,13 +76,14 @@ def show_table(table: Table, key: str) -> None:
     import pandas
 
     if table.title:
-        st.caption(plain(table.title))
+        st.caption(plain(without_folder(table.title)))
     heads = _unique([column.heading.replace("\n", " ") for column in table.columns])
     aligned = {
         head: st.column_config.TextColumn(head, alignment="right" if column.right else "left")
         for head, column in zip(heads, table.columns, strict=True)
     }
-    frame = pandas.DataFrame(table.cells(), columns=heads)
+    cells = [[without_folder(cell) for cell in row] for row in table.cells()]
+    frame = pandas.DataFrame(cells, columns=heads)
     st.dataframe(frame, hide_index=True, column_config=aligned, key=f"table {key}")
     offer("CSV", table.to_csv, f"{_file_name(table.title) or 'table'}.csv", "text/csv", key)
 
@@ -98,10 +102,12 @@ def _file_name(title: str) -> str:
 
 
 def offer(label: str, made: Callable[[], str], name: str, kind: str, key: str) -> None:
-    """Offer a file that is made when it is asked for."""
+    """Offer a file that is made when it is asked for, without the folder of this session's uploads."""
+    held = st.session_state.get(FOLDER)
+    hidden = "" if held is None else f"{held.name}/"
     st.download_button(
         label,
-        made,
+        (lambda: made().replace(hidden, "")) if hidden else made,
         file_name=name,
         mime=kind,
         key=f"offer {label} {key}",
@@ -135,9 +141,9 @@ def show_origin(report: Report, key: str) -> None:
     with st.expander("Make this answer again"):
         if made.complete:
             st.caption("The same numbers on the command line:")
-            st.code(made.command, language="bash", wrap_lines=True)
+            st.code(without_folder(made.command), language="bash", wrap_lines=True)
         for label, text in origin_facts(made):
-            st.caption(f"{plain(label)}: {plain(text)}")
+            st.caption(f"{plain(label)}: {plain(without_folder(text))}")
         name = f"planner-{made.function}"
         offer("JSON", lambda: json.dumps(report.to_dict(), indent=2), f"{name}.json", "application/json", key)
         offer("CSV", report.to_csv, f"{name}.csv", "text/csv", f"{key} whole")

@@ -19,7 +19,9 @@ GRID = [
      "price": "mi355x=2,b200-sxm=3.3"},
     {"model": "deepseek-r1", "gpu": "h200-sxm,mi355x", "isl": "8192", "osl": "1024", "engine": "sglang",
      "kv_dtype": "fp8", "context": "16384", "price": "h200-sxm=2.4,mi355x=2.5", "utilisation": "0.5"},
-    {"model": "kimi-k3", "gpu": "l4", "isl": "1024", "osl": "400"},
+    {"model": "llama-3.1-8b", "gpu": "l40s,h100-sxm", "isl": "500", "osl": "100", "request_rate": "1",
+     "slo_ttft_s": "3"},
+    {"model": "kimi-k3", "gpu": "l4", "isl": "1024", "osl": "400", "gpus": "8"},
 ]  # fmt: skip
 
 
@@ -34,12 +36,12 @@ def printed(command):
 
 
 @pytest.mark.parametrize("scenario", GRID, ids=lambda scenario: scenario.get("model", "worked example"))
-@pytest.mark.parametrize("name", ["overview", "fit", "compare", "frontier", "cost"])
+@pytest.mark.parametrize("name", ["overview", "fit", "compare", "frontier", "cost", "plan"])
 def test_a_page_has_the_numbers_of_its_command_line(opened, offered, name, scenario):
     page = opened(name, **scenario)
     assert not page.exception
     shown = answers(offered)
-    assert shown or page.error or name == "cost"
+    assert shown or page.error or page.info or name == "cost"
     for answer in shown:
         command = answer["reproduction"]["command"]
         assert command in said(page).replace("\\", "")

@@ -34,6 +34,7 @@ WHOLE = {
     "slo_tpot_s": 0.02,
     "utilisation": 0.4,
     "peak_utilisation": 0.7,
+    "spare": 2,
 }
 
 

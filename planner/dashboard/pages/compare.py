@@ -23,7 +23,7 @@ from planner.report.compare_tables import (
 )
 
 ASKED = (
-    *("model", "gpu", "isl", "osl", "concurrency", "request_rate", "price", "utilisation"),
+    *("model", "gpu", "isl", "osl", "concurrency", "price", "utilisation"),
     *("slo_ttft_s", "slo_tpot_s", "gpus", "tp", "pp", "engine", "weight_dtype", "kv_dtype"),
 )
 
@@ -32,7 +32,6 @@ def load_and_limits() -> None:
     """Ask for the load and the limits that medians must keep."""
     fields: tuple[Any, ...] = (
         lambda: whole("concurrency", "Requests at once", LARGEST_REQUESTS, "empty: each at its best"),
-        lambda: part("request_rate", "Requests a second", 1e-6, 1e6, "instead of requests at once"),
         lambda: part("slo_ttft_s", "TTFT at most, s", 1e-4, 1e5),
         lambda: part("slo_tpot_s", "TPOT at most, s", 1e-5, 1e4),
     )
