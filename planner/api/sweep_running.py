@@ -40,12 +40,20 @@ def spread(executor: Executor | None, processes: int | None) -> Iterator[Executo
     from multiprocessing import get_context
 
     # A process that is forked while threads of numpy run may never answer; "spawn" starts it anew.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    spawned = get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=spawned, initializer=_leave_interrupts) as pool:
         try:
             yield pool
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _leave_interrupts() -> None:
+    """Let Ctrl-C end the process that waits for this one: a queue that is cut off here never answers."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def swept(

@@ -20,9 +20,9 @@ from typing import IO, Any
 from planner.errors import InvalidInput
 from planner.report.sweep_parts import CSV, Part, Summary, arrow_schema, csv_header
 
-MAGIC = b"planner sweep 1\n"
-FRAME = struct.Struct("<4sQQQI")
-"""Mark, place of the part, bytes of its summary, bytes of its rows, checksum of both."""
+MAGIC = b"planner sweep 2\n"
+FRAME, SUM = struct.Struct("<4sQQQ"), struct.Struct("<I")
+"""Mark, place of the part, bytes of its summary and of its rows; the checksum of these and of both."""
 MARK = b"PART"
 
 SYNC_BYTES = 64 * 2**20
@@ -65,8 +65,11 @@ class SweepLog:
         try:
             _lock(self._file, self.path)
             self._begin(f"{form} {key}\n".encode(), restart)
+        except OSError as error:
+            self.close()
+            raise InvalidInput(f"--out {out}: cannot be written: {error.strerror or error}") from None
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def _begin(self, named: bytes, restart: bool) -> None:
@@ -90,13 +93,13 @@ class SweepLog:
         """Find the parts that are whole, and cut off what comes after them."""
         good = self._file.tell()
         size = os.fstat(self._file.fileno()).st_size
-        while len(head := self._file.read(FRAME.size)) == FRAME.size:
-            mark, task, said, rows, checksum = FRAME.unpack(head)
-            if mark != MARK or said + rows > size - self._file.tell():
-                break
+        while len(head := self._file.read(FRAME.size + SUM.size)) == FRAME.size + SUM.size:
+            named, (checksum,) = head[: FRAME.size], SUM.unpack(head[FRAME.size :])
+            mark, task, said, rows = FRAME.unpack(named)
             begin = self._file.tell()
-            body = self._file.read(said + rows)
-            if zlib.crc32(body) != checksum:
+            if mark != MARK or said + rows > size - begin:
+                break
+            if zlib.crc32(self._file.read(said + rows), zlib.crc32(named)) != checksum:
                 break
             self._places[task] = (begin, said, rows)
             good = self._file.tell()
@@ -112,9 +115,9 @@ class SweepLog:
         """Write a part; it counts once all of it is there."""
         said = json.dumps(part.summary.to_dict(), allow_nan=False).encode()
         body = said + part.payload
-        frame = FRAME.pack(MARK, part.task, len(said), len(part.payload), zlib.crc32(body))
+        named = FRAME.pack(MARK, part.task, len(said), len(part.payload))
         try:
-            self._file.write(frame + body)
+            self._file.write(named + SUM.pack(zlib.crc32(body, zlib.crc32(named))) + body)
             self._file.flush()
             self._unsynced += len(body)
             if self._unsynced >= SYNC_BYTES:
@@ -126,8 +129,9 @@ class SweepLog:
         self._places[part.task] = (end - len(body), len(said), len(part.payload))
 
     def close(self) -> None:
-        """Leave the parts for the next time."""
-        self._file.close()
+        """Leave the parts for the next time; what was not written yet is done again."""
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def summary(self) -> Summary:
         """Return what is said of all rows, in the order of the sweep."""
@@ -169,9 +173,10 @@ class SweepLog:
         finally:
             if temporary is not None:
                 os.unlink(temporary)
-            self._file.close()
+        # As long as it is locked nobody else goes on with it, or begins anew.
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink()
+        self._file.close()
 
     def _payloads(self) -> Iterator[bytes]:
         for task in sorted(self._places):
@@ -208,3 +213,5 @@ def _lock(file: IO[bytes], path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise InvalidInput(f"{path}: another process writes this sweep") from None
+    if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())):
+        raise InvalidInput(f"{path}: another process has just ended this sweep; ask again")
