@@ -73,7 +73,7 @@ def test_what_fits_nowhere_is_said_without_an_error_of_ours(opened, name):
     page = opened(name, model="kimi-k3", gpu="l4", isl="1024", osl="400", gpus="8")
     assert not page.exception
     if name in ("fit", "compare"):
-        assert "Kimi K3 does not fit on one node of 8 x L4" in said(page) or "does not fit on 8 x L4" in said(page)
+        assert "does not fit on" in said(page)
 
 
 @pytest.mark.parametrize("name", ASKING)
