@@ -31,7 +31,9 @@ def test_the_commands_of_a_page_print_what_it_shows(path):
 
 
 def test_the_readme_shows_the_worked_example():
-    assert "$ planner fit --model kimi-k3 --gpu b200\n" in (ROOT / "README.md").read_text()
+    text = (ROOT / "README.md").read_text()
+    assert "$ planner fit --model kimi-k3 --gpu b200\n" in text
+    assert "$ planner compare --model kimi-k3 --isl 1024 --osl 400 --price mi355x=2.50," in text
 
 
 def test_every_page_is_reachable_from_the_readme():
