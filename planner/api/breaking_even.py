@@ -23,6 +23,7 @@ from planner.planning.question import Question, gpu_records, prices_of
 
 if TYPE_CHECKING:
     from planner.api.side_making import Maker
+    from planner.economics import Currency
     from planner.measurement.sides import Load, Side
     from planner.report.breakeven import BreakEvenReport
 
@@ -52,6 +53,8 @@ def breakeven(
     utilisation: float | None = None,
     availability: float | None = None,
     between: tuple[float, float] | None = None,
+    currency: str | None = None,
+    usd_rate: float | None = None,
     catalogue: Catalogue | str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> BreakEvenReport:
@@ -82,6 +85,10 @@ def breakeven(
         Share of paid time that is used, and in which GPUs work; the catalogue's assumption otherwise.
     between : tuple of float, optional
         Where lengths and concurrencies are searched.
+    currency : str, optional
+        Code of ISO 4217 in which money is shown; prices are given, and numbers of JSON and CSV are, in USD.
+    usd_rate : float, optional
+        Units of it that 1 USD is worth.
     **options
         Other sizes, fields of `planner.scenario.Deployment`, and terms of owning as `own` takes them.
 
@@ -95,7 +102,7 @@ def breakeven(
         With one line that says what is wrong and what would be right.
     """
     from planner.api.side_making import Maker, listed, options_of
-    from planner.economics import planned_use
+    from planner.economics import currency_of, planned_use
     from planner.measurement.breaking_even import OVERS, WEIGHT_DTYPE
     from planner.measurement.operating_point import CHOICES
     from planner.measurement.predicted import Speculation
@@ -104,6 +111,7 @@ def breakeven(
     one_of("throughput", throughput, CHOICES)
     if between is not None:
         _check_range(between)
+    shown = currency_of(currency, usd_rate)
     book = open_catalogue(catalogue)
     prices_of(gpu_records(gpu, book), price, None, book)  # refuses prices of what is not asked about
     given = {
@@ -129,8 +137,8 @@ def breakeven(
     both = options_of(given, book)
     kinds = mixed_kinds or len(listed("price_kind", price_kind)) > 1
     if over == WEIGHT_DTYPE:
-        return _by_dtype(maker, both, listed("weight_dtype", weight_dtype), kinds)
-    return _report(maker, both, over, between, kinds)
+        return _by_dtype(maker, both, listed("weight_dtype", weight_dtype), kinds, shown)
+    return _report(maker, both, over, between, kinds, shown)
 
 
 def _check_range(between: object) -> None:
@@ -171,12 +179,18 @@ def _sides(maker: Maker, both: Both, mixed_kinds: bool) -> tuple[tuple[Side, Sid
 
 
 def _report(
-    maker: Maker, both: Both, over: str, between: tuple[float, float] | None, mixed_kinds: bool
+    maker: Maker,
+    both: Both,
+    over: str,
+    between: tuple[float, float] | None,
+    mixed_kinds: bool,
+    currency: Currency,
 ) -> BreakEvenReport:
     from planner.measurement.breaking_even import PRICE, decide
     from planner.measurement.tornado import tornado
     from planner.report.breakeven import BreakEvenReport
     from planner.report.breakeven_notes import about, breakeven_notes
+    from planner.report.compare_notes import shown_in
 
     (first, second), asked, said = _sides(maker, both, mixed_kinds)
     load = load_from(asked)
@@ -191,9 +205,10 @@ def _report(
         over=over,
         sides=(decided.first, decided.second),
         decided=decided,
-        swings=tornado(decided),
-        notes=(*said, *breakeven_notes(decided)),
+        swings=tornado(decided, currency),
+        notes=(*said, *shown_in(currency), *breakeven_notes(decided)),
         catalogue_digest=asked.catalogue.digest,
+        currency=currency,
     )
 
 
@@ -207,12 +222,15 @@ def load_from(asked: Question) -> Load:
     return Load(float(workload.isl), float(workload.osl), workload.concurrency, workload.prefix_hit)
 
 
-def _by_dtype(maker: Maker, both: Both, dtypes: list[Any], mixed_kinds: bool) -> BreakEvenReport:
+def _by_dtype(
+    maker: Maker, both: Both, dtypes: list[Any], mixed_kinds: bool, currency: Currency
+) -> BreakEvenReport:
     """Compare two options with each format of the weights; what cannot run is named and left out."""
     from planner.measurement.breaking_even import WEIGHT_DTYPE, cost_ratio
     from planner.planning.breakeven import winner
     from planner.report.breakeven import BreakEvenReport, DtypeRow
     from planner.report.breakeven_notes import about
+    from planner.report.compare_notes import shown_in
 
     if len(dtypes) < 2:
         raise InvalidInput("over weight-dtype: name the formats, such as --weight-dtype bf16,fp8,mxfp4")
@@ -245,6 +263,7 @@ def _by_dtype(maker: Maker, both: Both, dtypes: list[Any], mixed_kinds: bool) ->
         sides=last[0],
         decided=None,
         dtypes=tuple(rows),
-        notes=tuple(said),
+        notes=(*said, *shown_in(currency)),
         catalogue_digest=last[1].catalogue.digest,
+        currency=currency,
     )

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from planner.api.arguments import one_of, open_catalogue
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.errors import InvalidInput
+from planner.errors import IllegalDeployment, InvalidInput, PlannerError, Unsupported
 from planner.planning.question import Question, question
 
 if TYPE_CHECKING:
-    from planner.economics import Use
+    from planner.economics import Currency, Use
     from planner.measurement.compared import Compared
     from planner.measurement.predicted import Speculation
     from planner.report.compare import CompareAnswer, CompareReport
+    from planner.report.hosted import HostedAnswer
     from planner.scenario.slo import LatencySlo
 
 DEFAULT_GPUS = "mi355x,b200,b300"
@@ -44,8 +45,11 @@ def compare(
     price: float | Mapping[str, float] | None = None,
     price_kind: str | None = None,
     mixed_kinds: bool = False,
+    api_price: tuple[float, ...] | None = None,
     utilisation: float | None = None,
     availability: float | None = None,
+    currency: str | None = None,
+    usd_rate: float | None = None,
     catalogue: Catalogue | str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> CompareReport:
@@ -67,9 +71,16 @@ def compare(
         As for `fit`. Without prices the order is by output per GPU.
     mixed_kinds : bool
         Whether prices of different kinds may be compared.
+    api_price : tuple of float, optional
+        USD per million input, output and, perhaps, cached tokens of a hosted API, which stands beside the
+        order; the published ones of the model by default, where accelerators have prices.
     utilisation, availability : float, optional
         Share of paid time that is used, and in which GPUs work; the catalogue's assumption otherwise. They
         count for costs of tokens, and are the same for all.
+    currency : str, optional
+        Code of ISO 4217 in which money is shown; prices are given, and numbers of JSON and CSV are, in USD.
+    usd_rate : float, optional
+        Units of it that 1 USD is worth.
     **options
         Sizes (`gpus`, `tp`, `pp`, `ep`, `dp`, `dcp`), and fields of `planner.scenario.Deployment`. A layout
         that is given is taken; without one it is the smallest deployment that fits, and with an SLO or `gpus`
@@ -84,13 +95,14 @@ def compare(
     PlannerError
         With one line that says what is wrong and what would be right.
     """
-    from planner.economics import check_kinds, planned_use
+    from planner.economics import check_kinds, currency_of, planned_use
     from planner.measurement.operating_point import CHOICES
     from planner.measurement.predicted import Speculation
     from planner.planning.load import full_load
     from planner.scenario.slo import latency_slo
 
     one_of("throughput", throughput, CHOICES)
+    shown = currency_of(currency, usd_rate)
     book = open_catalogue(catalogue)
     load = {
         "isl": isl,
@@ -119,6 +131,8 @@ def compare(
         network_bytes_per_s=network_bytes_per_s,
         use=planned_use(book, utilisation, availability),
         notes=(warning,) if warning else (),
+        api_price=api_price,
+        currency=shown,
     )
 
 
@@ -131,27 +145,44 @@ def _report(
     network_bytes_per_s: float | None,
     use: Use,
     notes: tuple[str, ...],
+    api_price: tuple[float, ...] | None,
+    currency: Currency,
 ) -> CompareReport:
     from planner.planning.compare_kinds import rank_by_kind
     from planner.report.compare import CompareReport, in_order
-    from planner.report.compare_notes import compare_notes
+    from planner.report.compare_notes import compare_notes, left_out_notes, shown_in
+    from planner.report.hosted import hosted_notes
 
     answers = []
+    refused: dict[str, PlannerError] = {}
     for card in asked.gpus:
-        found = outcome(
-            asked,
-            card,
-            throughput=throughput,
-            slo=slo,
-            speculation=speculation,
-            network_bytes_per_s=network_bytes_per_s,
-        )
+        try:
+            found = outcome(
+                asked,
+                card,
+                throughput=throughput,
+                slo=slo,
+                speculation=speculation,
+                network_bytes_per_s=network_bytes_per_s,
+            )
+        except (Unsupported, IllegalDeployment) as error:
+            refused[card.id] = error
+            continue
         answers.append(answer_of(asked, card, found, use))
+    if not answers:
+        raise next(iter(refused.values()))
+    left_out = {gpu: str(error) for gpu, error in refused.items()}
     if all(answer.found.state == "not measured" for answer in answers):
         raise InvalidInput(answers[0].found.reason)
     ordered, ranking, by_model = in_order(answers)
     quotes = {option.name: asked.catalogue.prices(option.name) for option in ranking.options}
     kinds, lacking = rank_by_kind(ranking.options, quotes)
+    hosted = hosted_answers(asked, api_price)
+    said = (
+        *left_out_notes(left_out),
+        *hosted_notes(hosted, ordered[0], currency),
+        *shown_in(currency),
+    )
     return CompareReport(
         ordered,
         ranking=ranking,
@@ -160,7 +191,29 @@ def _report(
         lacking=lacking,
         slo=slo,
         throughput=throughput,
-        notes=(*notes, *compare_notes(ordered, ranking, by_model, kinds, lacking)),
+        notes=(*notes, *said, *compare_notes(ordered, ranking, by_model, kinds, lacking)),
+        left_out=left_out,
+        hosted=hosted,
+        currency=currency,
+    )
+
+
+def hosted_answers(asked: Question, api_price: tuple[float, ...] | None) -> tuple[HostedAnswer, ...]:
+    """Return the hosted API that was stated, or the published ones where accelerators have prices."""
+    from planner.economics import hosted_given, hosted_price, offers_of
+    from planner.planning.load import load_of
+    from planner.report.hosted import HostedAnswer
+
+    load = load_of(asked.workload)
+    if api_price is not None:
+        return (HostedAnswer("hosted API", hosted_given(api_price), load),)
+    if not asked.prices:
+        return ()
+    return tuple(
+        HostedAnswer(
+            f"hosted API ({offer.provider})", hosted_price(asked.model.id, asked.catalogue, key), load
+        )
+        for key, offer in offers_of(asked.model.id, asked.catalogue).items()
     )
 
 

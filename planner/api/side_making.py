@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.economics import API, GIVEN, HostedPrice, PricePerHour, Use, hosted_price
+from planner.economics import API, GIVEN, HostedPrice, PricePerHour, Use, hosted_given, hosted_price
 from planner.errors import DoesNotFit, InvalidInput, shorten
 from planner.measurement.predicted import Speculation
 from planner.planning.question import Question, gpu_records, question
@@ -113,7 +113,7 @@ class Maker:
 
     def _hosted(self, card: Gpu) -> HostedPrice:
         if self.api_price is not None:
-            return hosted_of(self.api_price)
+            return hosted_given(self.api_price)
         asked = question(model=self.model, gpu=card, load=self.load, options={}, catalogue=self.catalogue)
         return hosted_price(asked.model.id, self.catalogue)
 
@@ -152,20 +152,6 @@ class Maker:
         except DoesNotFit:
             return found, None  # it was measured, though memory says that it does not fit
         return found, service
-
-
-def hosted_of(api_price: Iterable[float]) -> HostedPrice:
-    """Return a hosted price from two or three numbers: input, output and cached input [USD per million]."""
-    prices = tuple(api_price)
-    if len(prices) not in (2, 3):
-        raise InvalidInput(
-            f"api_price: {shorten(prices)} is not input, output and perhaps cached, as 3, 15, 0.3"
-        )
-    return HostedPrice(
-        usd_per_million_input=prices[0],
-        usd_per_million_output=prices[1],
-        usd_per_million_cached=prices[2] if len(prices) == 3 else None,
-    )
 
 
 def options_of(given: Mapping[str, Any], catalogue: Catalogue) -> list[tuple[str, dict[str, Any]]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.cli.load_options import network_option, prefix_option, speculation_options, throughput_option
-from planner.cli.money_options import api_price_option, owning_options, use_options
+from planner.cli.money_options import api_price_option, currency_options, owning_options, use_options
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -86,6 +86,7 @@ class Range(click.ParamType[tuple[float, float]]):
 @api_price_option
 @owning_options
 @use_options
+@currency_options
 @report_options
 @click.pass_obj
 def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None, **asked: Any) -> int:

@@ -14,7 +14,7 @@ from planner.cli.load_options import (
     speculation_options,
     throughput_option,
 )
-from planner.cli.money_options import owning_options, use_options
+from planner.cli.money_options import api_price_option, currency_options, owning_options, use_options
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -58,6 +58,8 @@ OVERLOADED, DOES_NOT_FIT, MISSES_SLO = 2, 3, 4
 @owning_options
 @use_options
 @click.option("--mixed-kinds", is_flag=True, help="Compare prices of different kinds all the same.")
+@api_price_option
+@currency_options
 @report_options
 @click.pass_obj
 def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None, **asked: Any) -> int:
@@ -70,7 +72,8 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
 
     The order is by output for each dollar an hour, or per GPU where prices are missing. It says whether a
     difference is larger than the uncertainty, at which ratio of prices the order flips, and who wins under
-    every kind of price that all have. Prices of different kinds are not compared.
+    every kind of price that all have. Prices of different kinds are not compared: what a hosted API asks
+    (--api-price, or published) stands beside the order.
 
     \b
     Examples:

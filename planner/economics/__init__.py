@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from planner.economics.breakeven import flip_price, flip_utilisation, flip_volume
     from planner.economics.currency import DOLLAR, Currency, currency_of
     from planner.economics.energy import Power, energy_usd, power_of
-    from planner.economics.hosted import HostedPrice, hosted_price, offers_of
+    from planner.economics.hosted import HostedPrice, hosted_given, hosted_price, offers_of
     from planner.economics.kinds import check_kinds
     from planner.economics.monthly import MonthlyCost, monthly_cost, output_tokens_per_month, usd_per_month
     from planner.economics.owned import Owned, check_named, own_price, owned_terms, planned_use
@@ -68,6 +68,7 @@ _HOMES = {
     "flip_utilisation": "breakeven",
     "flip_volume": "breakeven",
     "given_price": "prices",
+    "hosted_given": "hosted",
     "hosted_price": "hosted",
     "hourly_cost_usd": "rates",
     "monthly_cost": "monthly",
@@ -118,6 +119,7 @@ __all__ = [
     "flip_utilisation",
     "flip_volume",
     "given_price",
+    "hosted_given",
     "hosted_price",
     "hourly_cost_usd",
     "monthly_cost",

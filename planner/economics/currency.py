@@ -49,6 +49,11 @@ class Currency(Scenario):
         """Return the rate as an answer states it, such as "1 USD = 0.92 EUR (given by you)"."""
         return f"1 USD = {self.per_usd:g} {self.code} ({self.provenance})"
 
+    @property
+    def unit(self) -> str:
+        """Return one unit of it in words: "dollar", or the code of another currency."""
+        return "dollar" if self.code == USD else self.code
+
     def of_usd(self, usd: float) -> float:
         """Return an amount of USD in this currency."""
         return usd * self.per_usd

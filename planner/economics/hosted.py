@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -12,7 +13,7 @@ from planner.economics.amounts import part, positive
 from planner.economics.prices import API
 from planner.economics.tokens import MILLION
 from planner.economics.use import GIVEN_BY_YOU
-from planner.errors import InvalidInput, Unsupported, unknown_name
+from planner.errors import InvalidInput, Unsupported, shorten, unknown_name
 from planner.scenario.records import Name, Plain, Scenario
 
 PerMillion = Annotated[float, Plain, Field(ge=0, le=1e6)]
@@ -83,6 +84,35 @@ class HostedPrice(Scenario):
         It compares with `TokenCosts.usd_per_million_output_all`; arguments as for `usd_per_request`.
         """
         return MILLION * self.usd_per_request(isl=isl, osl=osl, prefix_hit=prefix_hit) / osl
+
+
+def hosted_given(prices: Iterable[float]) -> HostedPrice:
+    """Return the price of a hosted API that a user states.
+
+    Parameters
+    ----------
+    prices : iterable of float
+        Of input, output and, perhaps, cached input [USD per million].
+
+    Returns
+    -------
+    HostedPrice
+
+    Raises
+    ------
+    InvalidInput
+        Where it is not two or three numbers that an API can ask.
+    """
+    given = tuple(prices) if isinstance(prices, Iterable) else ()
+    if len(given) not in (2, 3):
+        raise InvalidInput(
+            f"api_price: {shorten(prices)} is not input, output and perhaps cached, as 3, 15, 0.3"
+        )
+    return HostedPrice(
+        usd_per_million_input=given[0],
+        usd_per_million_output=given[1],
+        usd_per_million_cached=given[2] if len(given) == 3 else None,
+    )
 
 
 def offers_of(model: str, catalogue: Catalogue) -> dict[str, HostedOffer]:

@@ -70,6 +70,11 @@ class Decided:
         return self.first.name, self.second.name
 
     @property
+    def hosted(self) -> bool:
+        """Return whether one of them is a hosted API, so that a flip over price is a price and no ratio."""
+        return self.first.hosted is not None or self.second.hosted is not None
+
+    @property
     def priced(self) -> bool:
         """Return whether money is compared; GPU-hours of a token are otherwise."""
         return self.first.priced and self.second.priced

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from planner.economics import DOLLAR, Currency
 from planner.measurement.breaking_even import CONCURRENCY, Decided, same_deployment, usual
 from planner.measurement.sides import Load, Side
 from planner.performance.intervals import Estimate
@@ -21,19 +22,21 @@ LENGTH_SPAN = 2.0
 POWER_PARTS = ("colocation", "electricity")
 
 
-def tornado(decided: Decided) -> tuple[Swing, ...]:
+def tornado(decided: Decided, currency: Currency = DOLLAR) -> tuple[Swing, ...]:
     """Return every input with the ratio of costs at both of its ends, the widest first.
 
     Parameters
     ----------
     decided : Decided
         Two options and what they cost.
+    currency : Currency
+        In which prices are named.
 
     Returns
     -------
     tuple of Swing
     """
-    return by_swing([*_prices(decided), *_rates(decided), *_use(decided), *_loads(decided)])
+    return by_swing([*_prices(decided, currency), *_rates(decided), *_use(decided), *_loads(decided)])
 
 
 def _ratio(decided: Decided, first: Side, second: Side, load: Load | None = None) -> float:
@@ -53,7 +56,7 @@ def _with(decided: Decided, place: int, side: Side) -> float:
     return _ratio(decided, both[0], both[1])
 
 
-def _prices(decided: Decided) -> Iterator[Swing]:
+def _prices(decided: Decided, currency: Currency) -> Iterator[Swing]:
     for place, side in _sides(decided):
         if side.hosted is not None:
             factors = (1 - PRICE_SPAN, 1 + PRICE_SPAN)
@@ -68,10 +71,10 @@ def _prices(decided: Decided) -> Iterator[Swing]:
                 f"assumed: {span} off",
             )
         elif side.price is not None:
-            yield from _gpu_price(decided, place, side)
+            yield from _gpu_price(decided, place, side, currency)
 
 
-def _gpu_price(decided: Decided, place: int, side: Side) -> Iterator[Swing]:
+def _gpu_price(decided: Decided, place: int, side: Side, currency: Currency) -> Iterator[Swing]:
     price = side.price
     assert price is not None
     quotes = sorted(quote.usd_per_gpu_hour for quote in price.quotes)
@@ -80,21 +83,28 @@ def _gpu_price(decided: Decided, place: int, side: Side) -> Iterator[Swing]:
     else:
         low, high = (price.usd_per_gpu_hour * factor for factor in (1 - PRICE_SPAN, 1 + PRICE_SPAN))
         why = f"assumed: {100 * PRICE_SPAN:.0f} % off"
-    yield _priced(decided, place, side, f"price of {side.name}", (low, high), why)
+    yield _priced(decided, place, side, f"price of {side.name}", (low, high), why, currency)
     power = sum(part.usd_per_gpu_hour for part in price.parts if part.name in POWER_PARTS)
     if power:
         ends = (price.usd_per_gpu_hour - POWER_SPAN * power, price.usd_per_gpu_hour + POWER_SPAN * power)
         why = f"assumed: {100 * POWER_SPAN:.0f} % off"
-        yield _priced(decided, place, side, f"power and space of {side.name}", ends, why)
+        yield _priced(decided, place, side, f"power and space of {side.name}", ends, why, currency)
 
 
 def _priced(
-    decided: Decided, place: int, side: Side, name: str, ends: tuple[float, float], why: str
+    decided: Decided,
+    place: int,
+    side: Side,
+    name: str,
+    ends: tuple[float, float],
+    why: str,
+    currency: Currency,
 ) -> Swing:
     assert side.price is not None
     made = [replace(side, price=replace(side.price, usd_per_gpu_hour=end)) for end in ends]
     ratios = [_with(decided, place, one) for one in made]
-    return Swing(name, f"{ends[0]:,.2f} USD/h", f"{ends[1]:,.2f} USD/h", ratios[0], ratios[1], why)
+    low, high = (f"{currency.of_usd(end):,.2f} {currency.code}/h" for end in ends)
+    return Swing(name, low, high, ratios[0], ratios[1], why)
 
 
 def _rates(decided: Decided) -> Iterator[Swing]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from planner.economics import DOLLAR, Currency
 from planner.measurement.breaking_even import PRICE, Decided
 from planner.performance.intervals import Estimate
 from planner.planning.sensitivity import Swing
@@ -67,6 +68,8 @@ class BreakEvenReport(Report):
         What the user should know.
     catalogue_digest : str
         Of the catalogue the answer comes from.
+    currency : Currency
+        In which money is shown; numbers of JSON and CSV are in USD.
     """
 
     about: str
@@ -78,6 +81,7 @@ class BreakEvenReport(Report):
     dtypes: tuple[DtypeRow, ...] = ()
     notes: tuple[str, ...] = ()
     catalogue_digest: str = ""
+    currency: Currency = DOLLAR
 
     @property
     def names(self) -> tuple[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from planner.measurement.breaking_even import UNITS, Decided
+from planner.economics import DOLLAR, Currency
+from planner.measurement.breaking_even import PRICE, UNITS, Decided
 from planner.measurement.sides import Load, Side
 from planner.planning.breakeven import Flip
 from planner.planning.sensitivity import Swing
@@ -38,6 +39,7 @@ def breakeven_record(report: BreakEvenReport) -> dict[str, Any]:
         "about": report.about,
         "over": report.over,
         "unit": unit_of(report),
+        "currency": report.currency.model_dump(),
         "sentence": report.sentence,
         "options": [option_record(side, decided.load if decided else None) for side in report.sides],
         "decided_by": "usd_per_million_output" if _priced(report) else "gpu_hours_per_million_output",
@@ -63,14 +65,13 @@ def breakeven_record(report: BreakEvenReport) -> dict[str, Any]:
     }
 
 
-def unit_of(report: BreakEvenReport) -> str:
-    """Return the unit of a flip."""
+def unit_of(report: BreakEvenReport, currency: Currency = DOLLAR) -> str:
+    """Return the unit of a flip; a price of a GPU-hour is in a currency."""
     decided = report.decided
-    if decided is not None and decided.over == "price":
-        hosted = any(side.hosted for side in report.sides)
-        return (
-            "USD per GPU-hour" if hosted else f"price of {decided.names[0]} over price of {decided.names[1]}"
-        )
+    if decided is not None and decided.over == PRICE:
+        if decided.hosted:
+            return f"{currency.code} per GPU-hour"
+        return f"price of {decided.names[0]} over price of {decided.names[1]}"
     return UNITS.get(report.over, "format")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.report.breakeven_records import unit_of
-from planner.report.breakeven_text import point_text
+from planner.report.breakeven_text import point_text, shown_flip
 from planner.report.prediction_text import interval, number
 from planner.report.provenance import price_rows, sources_table
 from planner.report.table import Column, Table
@@ -40,7 +40,7 @@ def breakeven_tables(report: BreakEvenReport) -> tuple[Table, ...]:
 
 def options_table(report: BreakEvenReport) -> Table:
     """Return both options: what they yield, and what they cost."""
-    priced = all(side.priced for side in report.sides)
+    priced, currency = all(side.priced for side in report.sides), report.currency
     columns = (
         Column("name", "option"),
         Column("gpus", "GPUs", right=True),
@@ -48,10 +48,10 @@ def options_table(report: BreakEvenReport) -> Table:
         Column("output_tps", "output\ntok/s", right=True, show=number),
         Column("interval", "80 %\ninterval", right=True),
         Column("source", "from"),
-        Column("usd_per_gpu_hour", "USD per\nGPU-hour", right=True, show="{:,.2f}".format),
+        Column("usd_per_gpu_hour", f"{currency.code} per\nGPU-hour", right=True, show="{:,.2f}".format),
         Column(
             "cost",
-            "USD per\nM output" if priced else "GPU-hours\nper M output",
+            f"{currency.code} per\nM output" if priced else "GPU-hours\nper M output",
             right=True,
             show="{:,.2f}".format,
         ),
@@ -59,10 +59,12 @@ def options_table(report: BreakEvenReport) -> Table:
     )
     load = report.decided.load if report.decided else None
     use = report.sides[0].use.sentence
-    return Table(columns, tuple(_option_row(side, load) for side in report.sides), f"The options, {use}")
+    rows = tuple(_option_row(side, load, currency.per_usd if priced else 1.0) for side in report.sides)
+    return Table(columns, rows, f"The options, {use}")
 
 
-def _option_row(side: Side, load: Load | None) -> dict[str, Any]:
+def _option_row(side: Side, load: Load | None, per_usd: float) -> dict[str, Any]:
+    """Return one option; what is shown as money is so many times what it is in USD."""
     rate, found = side.rate, side.found
     return {
         "name": side.name,
@@ -71,8 +73,8 @@ def _option_row(side: Side, load: Load | None) -> dict[str, Any]:
         "output_tps": rate.value if rate else None,
         "interval": interval(rate) if rate else None,
         "source": found.source if found else "price",
-        "usd_per_gpu_hour": side.price.usd_per_gpu_hour if side.price else None,
-        "cost": side.usd_per_million(load) if load else None,
+        "usd_per_gpu_hour": per_usd * side.price.usd_per_gpu_hour if side.price else None,
+        "cost": per_usd * side.usd_per_million(load) if load else None,
         "paid": "costs nothing" if side.paid_when_used else "paid",
     }
 
@@ -82,7 +84,6 @@ def flips_table(report: BreakEvenReport) -> Table | None:
     decided = report.decided
     if decided is None or not decided.result.flips:
         return None
-    over = report.over
     columns = (
         Column("at", "flips at", right=True),
         Column("interval", "80 % interval", right=True),
@@ -90,8 +91,8 @@ def flips_table(report: BreakEvenReport) -> Table | None:
         Column("above", "cheaper\nabove"),
         Column("how", "how it was solved", flexible=True),
     )
-    rows = tuple(_flip_row(flip, over) for flip in decided.result.flips)
-    return Table(columns, rows, f"Where the answer flips, {unit_of(report)}")
+    rows = tuple(_flip_row(shown_flip(report, flip), report.over) for flip in decided.result.flips)
+    return Table(columns, rows, f"Where the answer flips, {unit_of(report, report.currency)}")
 
 
 def _flip_row(flip: Flip, over: str) -> dict[str, Any]:
@@ -117,18 +118,20 @@ def dtypes_table(report: BreakEvenReport) -> Table | None:
         Column("interval", "80 % interval", right=True),
         Column("winner", "cheaper"),
     )
+    priced = all(side.priced for side in report.sides)
+    per_usd = report.currency.per_usd if priced else 1.0
     rows = tuple(
         {
             "dtype": row.dtype,
-            "first": row.costs[0],
-            "second": row.costs[1],
+            "first": per_usd * row.costs[0],
+            "second": per_usd * row.costs[1],
             "ratio": row.ratio.value,
             "interval": f"{row.ratio.low:.2f} to {row.ratio.high:.2f}",
             "winner": row.winner,
         }
         for row in report.dtypes
     )
-    unit = "USD" if all(side.priced for side in report.sides) else "GPU-hours"
+    unit = report.currency.code if priced else "GPU-hours"
     return Table(columns, rows, f"By format of the weights, {unit} per million output tokens")
 
 

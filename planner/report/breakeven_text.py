@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.measurement.breaking_even import PRICE, UNITS, UTILISATION, VOLUME
@@ -50,7 +51,16 @@ def report_sentence(report: BreakEvenReport) -> str:
     """
     if report.decided is None:
         return f"{report.about}: {_dtypes(report)}."
-    return f"{report.about}: {_flips(report.decided)} {now_text(report.decided)}"
+    return f"{report.about}: {_flips(report, report.decided)} {now_text(report.decided)}"
+
+
+def shown_flip(report: BreakEvenReport, flip: Flip) -> Flip:
+    """Return a flip in the currency of the report, where it is a price and no ratio."""
+    decided, per_usd = report.decided, report.currency.per_usd
+    if decided is None or decided.over != PRICE or not decided.hosted:
+        return flip
+    low, high = (None if end is None else per_usd * end for end in (flip.low, flip.high))
+    return replace(flip, at=per_usd * flip.at, low=low, high=high)
 
 
 def now_text(decided: Decided) -> str:
@@ -67,13 +77,13 @@ def now_text(decided: Decided) -> str:
     return f"As asked {cheaper} takes {less:.0f} % less GPU time than {dearer} for each token."
 
 
-def _flips(decided: Decided) -> str:
+def _flips(report: BreakEvenReport, decided: Decided) -> str:
     found, over = decided.result, decided.over
     if found.flip is None:
         ends = " and ".join(number(ratio) for ratio in found.ratios)
         return f"never flips: {found.reason} ({' / '.join(decided.names)}: {ends} at both ends)."
     if over == PRICE:
-        return _price(decided, found.flip)
+        return _price(report, decided, shown_flip(report, found.flip))
     said = []
     for flip in found.flips[:3]:
         interval = interval_text(over, flip)
@@ -88,21 +98,21 @@ def _flips(decided: Decided) -> str:
     return "; ".join(said) + "."
 
 
-def _price(decided: Decided, flip: Flip) -> str:
-    interval = interval_text(PRICE, flip)
-    hosted = decided.first.hosted or decided.second.hosted
-    if hosted is not None:
+def _price(report: BreakEvenReport, decided: Decided, flip: Flip) -> str:
+    spread, currency = interval_text(PRICE, flip), report.currency
+    interval = f" ({spread})" if spread else ""
+    if decided.hosted:
         return (
-            f"{flip.below} is cheaper than {flip.above} while its GPU-hour costs under {flip.at:,.2f} USD "
-            f"({interval})."
+            f"{flip.below} is cheaper than {flip.above} while its GPU-hour costs under {flip.at:,.2f} "
+            f"{currency.code}{interval}."
         )
-    said = f"{flip.below} wins if its price is under {flip.at:.2f} times {flip.above}'s ({interval})"
+    said = f"{flip.below} wins if its price is under {flip.at:.2f} times {flip.above}'s{interval}"
     first, second = decided.first.price, decided.second.price
     if first is None or second is None:
         return said + "."
     present = first.usd_per_gpu_hour / second.usd_per_gpu_hour
-    at = flip.at * second.usd_per_gpu_hour
-    price = f"{at:,.2f} USD/h at {flip.above}'s {second.usd_per_gpu_hour:,.2f}"
+    other = currency.of_usd(second.usd_per_gpu_hour)
+    price = f"{flip.at * other:,.2f} {currency.code}/h at {flip.above}'s {other:,.2f}"
     return f"{said}, {price}; it is {present:.2f} times now."
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from planner.economics import PricePerHour, Use
+from planner.economics import DOLLAR, Currency, PricePerHour, Use
 from planner.economics.per_token import TokenCosts, token_costs
 from planner.measurement.compared import MISSES, NO_FIT, Compared
 from planner.performance.intervals import Estimate
@@ -15,6 +16,7 @@ from planner.report.compare_tables import compare_sources, compare_tables
 from planner.report.compare_text import about_text, pair_sentence, report_sentence
 from planner.report.figures.named import NamedFigure
 from planner.report.fit import FitAnswer
+from planner.report.hosted import HostedAnswer
 from planner.report.sentences import gpu_label, reason
 from planner.report.several import Answers
 from planner.report.table import Table, frame_of, records_to_csv
@@ -195,6 +197,12 @@ class CompareReport(Answers[CompareAnswer]):
         Where figures were to come from.
     notes : tuple of str
         What the user should know of the comparison.
+    left_out : mapping of str to str
+        Accelerators that cannot run what was asked, with the reason.
+    hosted : tuple of HostedAnswer
+        Hosted APIs of the same model, which have no place in the order.
+    currency : Currency
+        In which money is shown; numbers of JSON and CSV are in USD.
     """
 
     ranking: Ranking
@@ -204,6 +212,9 @@ class CompareReport(Answers[CompareAnswer]):
     slo: LatencySlo | None
     throughput: str
     notes: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    hosted: tuple[HostedAnswer, ...] = ()
+    currency: Currency = DOLLAR
 
     @property
     def about(self) -> str:

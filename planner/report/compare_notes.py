@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from planner.economics import DOLLAR, Currency
 from planner.report.compare_text import flip_sentence, kinds_sentence
 from planner.report.sentences import gpu_label
 
@@ -78,6 +79,16 @@ def compare_notes(
         if any(answer.found.source != "measured" for answer in shown):
             said.append(MODEL_ALONE)
     return tuple(said)
+
+
+def left_out_notes(left_out: Mapping[str, str]) -> tuple[str, ...]:
+    """Return why accelerators are not among what is compared."""
+    return tuple(f"{gpu_label(gpu)} is left out: {reason}" for gpu, reason in left_out.items())
+
+
+def shown_in(currency: Currency) -> tuple[str, ...]:
+    """Return at which rate money is shown; nothing is to be said of USD, in which all is worked out."""
+    return () if currency == DOLLAR else (f"money is shown at {currency.sentence}",)
 
 
 def _prices(shown: Sequence[CompareAnswer], ranking: Ranking) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.planning.compare import Pair, Ranking
 from planner.report.compare_text import flip_sentence, pair_sentence, slo_limits
+from planner.report.hosted import hosted_record
 from planner.report.measured import point_record
 from planner.report.prediction_records import FIGURES, estimate_record
 
@@ -62,7 +63,10 @@ def compare_record(report: CompareReport) -> dict[str, Any]:
         "sentence": report.sentence,
         "ranked_by": "output_tps_per_usd_per_hour" if ranking.priced else "output_tps_per_gpu",
         "winners": list(ranking.winners),
+        "currency": report.currency.model_dump(),
         "results": [answer_record(answer) for answer in report],
+        "left_out": dict(report.left_out),
+        "hosted": [hosted_record(one, first) for one in report.hosted],
         "pairs": [pair_record(pair, ranking.priced) for pair in ranking.pairs],
         "by_model_alone": _by_model(report.simulated_ranking),
         "price_kinds": [kind_record(each) for each in report.kinds],
@@ -107,6 +111,7 @@ def answer_record(answer: CompareAnswer) -> dict[str, Any]:
         "price_provenance": price.provenance if price else fit.no_price,
         "output_tps_per_usd_per_hour": _interval(answer.output_tps_per_usd_per_hour),
         **{name: _interval(getattr(costs, name) if costs else None) for name in COSTS},
+        "cached_weight": costs.cached_weight if costs else None,
         "measured": [point_record(point) for point in found.measured.points] if found.measured else [],
         "warnings": list(answer.warnings),
     }

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from planner.planning.compare import Pair, merit
-from planner.report.compare_text import merit_text, percent, probability
+from planner.economics import CACHED_WEIGHT
+from planner.performance.intervals import Estimate
+from planner.planning.compare import Pair
+from planner.report.compare_text import merit_text, percent, probability, shown_merit
 from planner.report.prediction_text import interval, number
 from planner.report.provenance import price_rows, sources_table
 from planner.report.sentences import gpu_label
 from planner.report.table import Column, Table
 
 if TYPE_CHECKING:
-    from planner.performance.intervals import Estimate
+    from planner.economics import Currency
     from planner.planning.compare import Ranking
     from planner.planning.compare_kinds import KindRanking
     from planner.report.compare import CompareAnswer, CompareReport
@@ -26,8 +28,9 @@ def _money(value: float) -> str:
     return f"{value:,.2f}"
 
 
-def _estimate(value: Estimate) -> str:
-    return f"{number(value.value)} ({interval(value)})"
+def _estimate(value: Estimate | float) -> str:
+    """Return a figure with its interval; a price that is asked has none."""
+    return f"{number(value.value)} ({interval(value)})" if isinstance(value, Estimate) else number(value)
 
 
 def compare_tables(report: CompareReport) -> tuple[Table, ...]:
@@ -96,11 +99,12 @@ def money_table(report: CompareReport) -> Table | None:
         Column("nodes", "nodes", right=True),
         Column("kw", "kW\nall-in", right=True, show="{:,.1f}".format),
     ]
+    currency = report.currency
     if any(answer.price for answer in shown):
         columns += [
-            Column("usd_per_gpu_hour", "USD per\nGPU-hour", right=True, show=_money),
-            Column("usd_per_hour", "USD/h\nall GPUs", right=True, show=_money),
-            Column("merit", "tok/s per\nUSD/h", right=True, show=merit_text),
+            Column("usd_per_gpu_hour", f"{currency.code} per\nGPU-hour", right=True, show=_money),
+            Column("usd_per_hour", f"{currency.code}/h\nall GPUs", right=True, show=_money),
+            Column("merit", f"tok/s per\n{currency.code}/h", right=True, show=merit_text),
             Column("interval", "80 %\ninterval", right=True),
         ]
     columns.append(Column("joules", "J per output\ntoken", right=True, show=number))
@@ -108,17 +112,18 @@ def money_table(report: CompareReport) -> Table | None:
         columns.append(Column("price", "price", flexible=True))
     if not shown:
         return None
-    return Table(tuple(columns), tuple(_money_row(answer) for answer in shown))
+    return Table(tuple(columns), tuple(_money_row(answer, currency) for answer in shown))
 
 
-def _money_row(answer: CompareAnswer) -> dict[str, Any]:
+def _money_row(answer: CompareAnswer, currency: Currency) -> dict[str, Any]:
     bought, joules, price = answer.output_tps_per_usd_per_hour, answer.joules_per_output_token, answer.price
+    bought = None if bought is None else bought.scaled(1 / currency.per_usd)
     return {
         "gpu": answer.gpu,
         "nodes": answer.nodes,
         "kw": answer.kw,
-        "usd_per_gpu_hour": price.usd_per_gpu_hour if price else None,
-        "usd_per_hour": answer.usd_per_hour,
+        "usd_per_gpu_hour": currency.of_usd(price.usd_per_gpu_hour) if price else None,
+        "usd_per_hour": None if answer.usd_per_hour is None else currency.of_usd(answer.usd_per_hour),
         "merit": bought.value if bought else None,
         "interval": interval(bought) if bought else None,
         "joules": joules.value if joules else None,
@@ -137,37 +142,56 @@ def _price(answer: CompareAnswer) -> str | None:
 
 
 def tokens_table(report: CompareReport) -> Table | None:
-    """Return what tokens cost with the use that was planned; None without prices."""
-    costs = [(answer, found) for answer in report if (found := answer.costs) is not None]
-    if not costs:
+    """Return what tokens cost with the use that was planned, and at hosted APIs; None without prices."""
+    currency = report.currency
+    rows = [*_token_rows(report, currency), *_hosted_rows(report, currency)]
+    if not rows:
         return None
     columns = (
-        GPU,
+        Column("gpu", "GPU"),
         Column("all", "all on the output\n(80 % interval)", right=True, show=_estimate),
         Column("output", "output", right=True, show=number),
         Column("input", "input", right=True, show=number),
         Column("cached", "cached\ninput", right=True, show=number),
         Column("total", "every\ntoken", right=True, show=number),
-        Column("tokens", "output tokens\nper USD", right=True, show=number),
+        Column("tokens", f"output tokens\nper {currency.code}", right=True, show=number),
     )
-    rows = tuple(
-        {
-            "gpu": answer.gpu,
-            "all": found.usd_per_million_output_all,
-            "output": _value(found.usd_per_million_output),
-            "input": _value(found.usd_per_million_input),
-            "cached": _value(found.usd_per_million_cached),
-            "total": found.usd_per_million_total.value,
-            "tokens": found.tokens_per_usd.value,
+    title = f"{currency.code} per million tokens"
+    if any(answer.costs is not None for answer in report):
+        title += f", {report.answer.use.sentence}; cached input at {CACHED_WEIGHT:g} times input (assumed)"
+    return Table(columns, tuple(rows), title)
+
+
+def _token_rows(report: CompareReport, currency: Currency) -> Iterator[dict[str, Any]]:
+    for answer in report:
+        found = answer.costs
+        if found is not None:
+            yield {
+                "gpu": gpu_label(answer.gpu),
+                "all": found.usd_per_million_output_all.scaled(currency.per_usd),
+                "output": _shown(found.usd_per_million_output, currency),
+                "input": _shown(found.usd_per_million_input, currency),
+                "cached": _shown(found.usd_per_million_cached, currency),
+                "total": _shown(found.usd_per_million_total, currency),
+                "tokens": found.tokens_per_usd.value / currency.per_usd,
+            }
+
+
+def _hosted_rows(report: CompareReport, currency: Currency) -> Iterator[dict[str, Any]]:
+    for offer in report.hosted:
+        yield {
+            "gpu": offer.name,
+            "all": currency.of_usd(offer.usd_per_million_output_all),
+            "output": currency.of_usd(offer.price.usd_per_million_output),
+            "input": currency.of_usd(offer.price.usd_per_million_input),
+            "cached": currency.of_usd(offer.price.cached),
+            "total": currency.of_usd(offer.usd_per_million_total),
+            "tokens": offer.tokens_per_usd / currency.per_usd,
         }
-        for answer, found in costs
-    )
-    use = report.answer.use.sentence
-    return Table(columns, rows, f"USD per million tokens, {use}")
 
 
-def _value(found: Estimate | None) -> float | None:
-    return None if found is None else found.value
+def _shown(found: Estimate | None, currency: Currency) -> float | None:
+    return None if found is None else currency.of_usd(found.value)
 
 
 def pairs_table(report: CompareReport) -> Table | None:
@@ -183,8 +207,9 @@ def pairs_table(report: CompareReport) -> Table | None:
         Column("flip", "first wins under this\nratio of prices", right=True),
         Column("now", "ratio\nnow", right=True, show="{:.2f}".format),
     )
-    per = "output tok/s for each dollar an hour" if report.ranking.priced else "output tok/s of each GPU"
-    return Table(columns, tuple(_pair_row(pair) for pair in report.ranking.pairs), f"Two by two, by {per}")
+    unit = f"for each {report.currency.unit} an hour" if report.ranking.priced else "of each GPU"
+    title = f"Two by two, by output tok/s {unit}"
+    return Table(columns, tuple(_pair_row(pair) for pair in report.ranking.pairs), title)
 
 
 def _pair_row(pair: Pair) -> dict[str, Any]:
@@ -211,25 +236,27 @@ def kinds_table(report: CompareReport) -> Table | None:
         *(Column(name, gpu_label(name), right=True, show=_money) for name in names),
         Column("order", "order", flexible=True),
     )
-    rows = tuple(row for each in report.kinds for row in _kind_rows(each))
-    return Table(columns, rows, "The order under every kind of price that all have, USD per GPU-hour")
+    currency = report.currency
+    rows = tuple(row for each in report.kinds for row in _kind_rows(each, currency))
+    title = f"The order under every kind of price that all have, {currency.code} per GPU-hour"
+    return Table(columns, rows, title)
 
 
-def _kind_rows(each: KindRanking) -> Iterator[dict[str, Any]]:
+def _kind_rows(each: KindRanking, currency: Currency) -> Iterator[dict[str, Any]]:
     """Yield the median; where quotes differ all at the lowest, the highest, and the worst for the first."""
-    yield _kind_row(each, "median", each.median)
+    yield _kind_row(each, "median", each.median, currency)
     if each.low == each.high:
         return
-    yield _kind_row(each, "lowest", each.at_low)
-    yield _kind_row(each, "highest", each.at_high)
-    yield _kind_row(each, "worst for first", each.worst)
+    yield _kind_row(each, "lowest", each.at_low, currency)
+    yield _kind_row(each, "highest", each.at_high, currency)
+    yield _kind_row(each, "worst for first", each.worst, currency)
 
 
-def _kind_row(each: KindRanking, quotes: str, ranking: Ranking) -> dict[str, Any]:
+def _kind_row(each: KindRanking, quotes: str, ranking: Ranking, currency: Currency) -> dict[str, Any]:
     return {
         "kind": each.kind,
         "quotes": quotes,
-        **{option.name: option.usd_per_gpu_hour for option in ranking.options},
+        **{option.name: currency.of_usd(option.usd_per_gpu_hour or 0.0) for option in ranking.options},
         "order": ", ".join(map(gpu_label, ranking.names)),
     }
 
@@ -240,7 +267,7 @@ def model_table(report: CompareReport) -> Table | None:
     if by_model is None:
         return None
     priced = by_model.priced
-    unit = "tok/s per\nUSD/h" if priced else "tok/s\na GPU"
+    unit = f"tok/s per\n{report.currency.code}/h" if priced else "tok/s\na GPU"
     columns = (
         GPU,
         RANK,
@@ -259,10 +286,10 @@ def model_table(report: CompareReport) -> Table | None:
         {
             "gpu": answer.gpu,
             "rank": answer.rank,
-            "merit": merit(option, priced).value,
+            "merit": shown_merit(report, option, priced).value,
             "source": answer.found.source,
             "model_rank": by_model.ranks[answer.gpu],
-            "model_merit": merit(models[answer.gpu], priced),
+            "model_merit": shown_merit(report, models[answer.gpu], priced),
         }
         for answer in report
         if (option := answer.option) is not None
@@ -313,4 +340,5 @@ def compare_sources(report: CompareReport) -> Table:
     for each in report.kinds:
         for name, price in each.prices.items():
             rows += price_rows(gpu_label(name), price)
+    rows += [{"what": f"price of {one.name}", "source": one.price.provenance} for one in report.hosted]
     return sources_table(rows)

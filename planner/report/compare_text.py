@@ -9,11 +9,14 @@ from planner.report.prediction_text import load_text, number
 from planner.report.sentences import gpu_label
 
 if TYPE_CHECKING:
-    from planner.planning.compare import Pair
+    from planner.performance.intervals import Estimate
+    from planner.planning.compare import Option, Pair
     from planner.planning.compare_kinds import KindRanking
     from planner.report.compare import CompareReport
 
-PER_DOLLAR, PER_GPU = "tok/s per USD/h", "tok/s a GPU"
+PER_GPU = "tok/s a GPU"
+SMALL = 1.0
+"""Rates below it are told with three digits: one decimal would make them nothing."""
 
 
 def report_sentence(report: CompareReport) -> str:
@@ -30,17 +33,41 @@ def report_sentence(report: CompareReport) -> str:
     """
     if not report.answered:
         return f"{report.about}: {_nobody(report)}"
-    unit = PER_DOLLAR if report.ranking.priced else PER_GPU
+    unit = f"tok/s per {report.currency.code}/h" if report.ranking.priced else PER_GPU
     named = [
-        f"{gpu_label(option.name)} {merit_text(merit(option, report.ranking.priced).value)}"
+        f"{gpu_label(option.name)} {merit_text(shown_merit(report, option).value)}"
         for option in report.ranking.options
     ]
     said = f"{report.about}: {', '.join(named)} {unit}."
     if report.ranking.pairs:
         first = report.ranking.pairs[0]
-        said += f" {pair_sentence(first, report.ranking.priced)} {flip_sentence(first)}."
+        told = pair_sentence(first, report.ranking.priced, report.currency.unit)
+        said += f" {told} {flip_sentence(first)}."
     failed = [answer for answer in report if not answer.answered]
-    return " ".join([said, *(f"{gpu_label(answer.gpu)}: {answer.found.state}." for answer in failed)])
+    without = [f"{gpu_label(answer.gpu)}: {answer.found.state}." for answer in failed]
+    return " ".join([said, *without, *(f"{gpu_label(gpu)}: left out." for gpu in report.left_out)])
+
+
+def shown_merit(report: CompareReport, option: Option, priced: bool | None = None) -> Estimate:
+    """Return what an option is ranked by, in the currency of the report.
+
+    Parameters
+    ----------
+    report : CompareReport
+        The comparison.
+    option : Option
+        One of its options.
+    priced : bool, optional
+        Whether its price counts; as in the order of the report by default.
+
+    Returns
+    -------
+    Estimate
+        Output rate for each unit of the currency an hour, or per GPU [tok/s].
+    """
+    counts = report.ranking.priced if priced is None else priced
+    found = merit(option, counts)
+    return found.scaled(1 / report.currency.per_usd) if counts else found
 
 
 def _nobody(report: CompareReport) -> str:
@@ -74,6 +101,8 @@ def _seconds(limit: float) -> str:
 
 def merit_text(value: float) -> str:
     """Return a rate for each dollar an hour or for each GPU, with one decimal below 1,000."""
+    if value < SMALL:
+        return number(value)
     return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
 
 
@@ -82,7 +111,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
 
-def pair_sentence(pair: Pair, priced: bool) -> str:
+def pair_sentence(pair: Pair, priced: bool, unit: str = "dollar") -> str:
     """Return who is ahead of whom, by how much, and whether that is more than the uncertainty.
 
     Parameters
@@ -91,12 +120,14 @@ def pair_sentence(pair: Pair, priced: bool) -> str:
         The two.
     priced : bool
         Whether they are compared for their money, or for each GPU.
+    unit : str
+        Of the money.
 
     Returns
     -------
     str
     """
-    per = "per dollar" if priced else "per GPU"
+    per = f"per {unit}" if priced else "per GPU"
     if pair.sure:
         how = f"more than the uncertainty ({probability(pair.probability)} probability)"
     else:

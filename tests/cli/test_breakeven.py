@@ -172,3 +172,31 @@ def test_bad_input_is_one_line(planner, words, code, said):
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_a_price_against_an_api_is_shown_in_another_currency(planner):
+    words = ("breakeven", "--model", "kimi-k3", "--gpu", "b300", "--price-kind", "own,api")
+    asked = (*words, "--isl", "1024", "--osl", "400")
+    euro = ("--currency", "eur", "--usd-rate", "0.5")
+    usd, eur = (json.loads(planner(*asked, *more, "--json").out) for more in ((), euro))
+    assert eur["flips"] == usd["flips"]
+    assert eur["unit"] == usd["unit"] == "USD per GPU-hour"
+    shown = " ".join(planner(*asked, *euro).out.split())
+    assert f"while its GPU-hour costs under {usd['flips'][0]['at'] / 2:,.2f} EUR (80 %" in shown
+    assert "Where the answer flips, EUR per GPU-hour" in shown
+    own = next(option for option in usd["options"] if option["name"] == "own")
+    assert f"{own['usd_per_gpu_hour'] / 2:.2f} {own['usd_per_million_output'] / 2:.2f} paid" in shown
+    assert f"price of own {own['usd_per_gpu_hour'] * 0.8 / 2:.2f} EUR/h" in shown
+    assert "USD" not in shown.split("Notes")[0]
+    assert "1 USD = 0.5 EUR (given by you)" in shown
+
+
+def test_a_ratio_of_prices_is_the_same_in_any_currency(planner):
+    euro = ("--currency", "eur", "--usd-rate", "0.5", "--price", "mi355x=2.5,b300=4")
+    shown = " ".join(planner(*ARTICLE, *PAIR, *euro).out.split())
+    assert "1.65 times MI355X's (80 % interval 1.40 to 1.93), 2.06 EUR/h at MI355X's 1.25" in shown
+
+
+def test_an_exact_flip_has_no_empty_brackets(planner):
+    words = ("breakeven", "--model", "kimi-k3", "--gpu", "b300", "--price-kind", "own,3y-rental")
+    assert "()" not in planner(*words, "--isl", "1024", "--osl", "400").out

@@ -174,3 +174,72 @@ def test_mixed_kinds_are_compared_where_they_are_asked_for(planner):
     ran = planner(*ARTICLE, *words, "--json")
     assert ran.code == 0
     assert any("prices of different kinds are compared" in said for said in json.loads(ran.out)["warnings"])
+
+
+def test_a_hosted_api_stands_beside_the_order_and_not_in_it(planner):
+    made = json.loads(planner(*ARTICLE, *PRICES, "--json").out)
+    moonshot = made["hosted"][0]
+    assert moonshot["name"] == "hosted API (Moonshot)"
+    assert moonshot["price_kind"] == "api"
+    # (1024 x 3 + 400 x 15) / 400 = 22.68 USD per million output tokens with their input.
+    assert moonshot["usd_per_million_output_all"] == pytest.approx(22.68, rel=1e-12)
+    assert moonshot["usd_per_million_total"] == pytest.approx(22.68 * 400 / 1424, rel=1e-12)
+    first = made["results"][0]["usd_per_million_output_all"]
+    assert moonshot["held_against"] == made["results"][0]["gpu"]
+    assert moonshot["cost_ratio"]["value"] == pytest.approx(22.68 / first["value"], rel=1e-12)
+    assert moonshot["cost_ratio"]["low"] == pytest.approx(22.68 / first["high"], rel=1e-12)
+    assert all("hosted" not in pair["ahead"] + pair["behind"] for pair in made["pairs"])
+    shown = " ".join(planner(*ARTICLE, *PRICES).out.split())
+    assert "hosted API (Moonshot) 22.7 15 3 0.3 6.37 44,100" in shown
+    assert "another kind of price, and so has no place in the order" in shown
+
+
+def test_a_hosted_price_that_is_stated_needs_no_price_of_a_gpu(planner):
+    made = json.loads(planner(*ARTICLE, "--api-price", "1,2", "--prefix-hit", "0.5", "--json").out)
+    (hosted,) = made["hosted"]
+    assert hosted["usd_per_million_output_all"] == pytest.approx((1024 * 1 + 400 * 2) / 400, rel=1e-12)
+    assert (hosted["price_provenance"], hosted["cost_ratio"]) == ("given by you", None)
+    assert made["ranked_by"] == "output_tps_per_gpu"
+    assert planner(*ARTICLE, "--api-price", "0,0").code == 2
+
+
+def test_money_is_shown_in_another_currency_and_numbers_stay_in_usd(planner):
+    euro = ("--currency", "eur", "--usd-rate", "0.8")
+    usd, eur = (json.loads(planner(*ARTICLE, *PRICES, *more, "--json").out) for more in ((), euro))
+    assert eur["currency"]["per_usd"] == 0.8
+    assert eur["results"] == usd["results"]
+    assert eur["hosted"] == usd["hosted"]
+    shown = " ".join(planner(*ARTICLE, *PRICES, *euro).out.split())
+    assert "MI355X 59.5, B300-SXM 40.8, B200-SXM 9.2 tok/s per EUR/h" in shown  # 47.6 / 0.8
+    assert "ahead of B300-SXM by 46 % per EUR" in shown
+    assert "MI355X 1 16.7 2.00 16.00 59.5" in shown
+    assert "EUR per million tokens" in shown
+    assert "1 USD = 0.8 EUR (given by you)" in shown
+    assert "USD" not in shown.split("Notes")[0]
+    assert planner(*ARTICLE, *PRICES, "--currency", "eur").code == 2
+
+
+def test_an_accelerator_that_cannot_run_it_is_left_out_and_named(planner):
+    asked = ("compare", "--model", "deepseek-r1", "--engine", "trtllm", "--isl", "1024", "--osl", "400")
+    ran = planner(*asked, "--json")
+    assert ran.code == 0
+    made = json.loads(ran.out)
+    assert {each["gpu"] for each in made["results"]} == {"b200-sxm", "b300-sxm"}
+    assert "runs on NVIDIA GPUs alone" in made["left_out"]["mi355x"]
+    assert made["sentence"].endswith("MI355X: left out.")
+    assert any(said.startswith("MI355X is left out: TensorRT-LLM") for said in made["warnings"])
+    alone = planner(*asked, "--gpu", "mi355x")
+    assert alone.code == 2
+    assert "runs on NVIDIA GPUs alone" in alone.err
+
+
+def test_a_rate_of_next_to_nothing_is_not_told_as_nothing(planner):
+    asked = ("compare", "--model", "llama-3.1-8b", "--gpu", "b200", "--isl", "1024", "--osl", "400")
+    assert "B200-SXM 0.004 tok/s a GPU" in " ".join(planner(*asked, "--rate", "0.00001").out.split())
+
+
+def test_the_weight_of_a_cached_token_is_told_as_assumed(planner):
+    made = json.loads(planner(*ARTICLE, *PRICES, "--json").out)["results"][0]
+    cached, whole = (made[f"usd_per_million_{name}"]["value"] for name in ("cached", "input"))
+    assert cached == pytest.approx(made["cached_weight"] * whole, rel=1e-12)
+    assert "cached input at 0.1 times input (assumed)" in " ".join(planner(*ARTICLE, *PRICES).out.split())
