@@ -21,7 +21,7 @@ class Address:
     root : str
         Scheme, host and whatever stands before the version, such as ``http://localhost:8000``.
     version : str
-        Such as ``/v1``.
+        Such as ``/v1``; empty where the paths have none.
     """
 
     root: str
@@ -51,14 +51,13 @@ def parse_address(url: str) -> Address:
     """
     parts = _split(url)
     path = parts.path.rstrip("/")
-    for end in KNOWN_ENDS:
-        if path.endswith(end):
-            path = path.removesuffix(end)
-            break
+    end = next((end for end in KNOWN_ENDS if path.endswith(end)), "")
+    path = path.removesuffix(end)
     version = VERSION.search(path)
     root = f"{parts.scheme}://{parts.netloc}"
     if version is None:
-        return Address(root + path)
+        # The whole path of a call says that there is no version; a base alone leaves it out.
+        return Address(root + path, "") if end else Address(root + path)
     return Address(root + path[: version.start()], version[0])
 
 
@@ -68,7 +67,7 @@ def _split(url: str) -> SplitResult:
         valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         valid = False
-    if not valid or any(sign.isspace() or not sign.isprintable() for sign in url.strip()):
+    if not valid or not url.strip().isascii() or any(not "!" <= sign <= "~" for sign in url.strip()):
         raise InvalidInput(
             f"{shorten(url)} is no address of a server; write it like http://localhost:8000 or https://host/v1"
         )

@@ -21,12 +21,16 @@ from planner.measurement.endpoint.http import Failed, Http
 from planner.measurement.endpoint.records import Outcome
 
 OK = 200
+AFTER_DONE_S = 1.0
+"""How long an answer may stay open after its last event; some servers never end it."""
+
 LONGEST_ANSWER_BYTES = 1 << 16
 """Of a body that is no stream: enough for any message of an error."""
 
 EVENT_BYTES = 1 << 14
 """Bytes that a server may send for each token asked for before its stream counts as endless."""
 
+LONGEST_FINISH = 40
 ENDLESS_FACTOR, ENDLESS_TOKENS = 4, 1024
 """A stream is cut after so many times the output asked for, and so many events more."""
 
@@ -61,11 +65,13 @@ class _Heard:
     """What has come of an answer so far; times are those of `perf_counter`."""
 
     def __init__(self, osl: int) -> None:
+        self.at_done: Callable[[], None] = lambda: None
         self._most_events = max(ENDLESS_FACTOR * osl, osl + ENDLESS_TOKENS)
         self._most_bytes = EVENT_BYTES * (osl + ENDLESS_TOKENS)
         self._reader = EventReader()
         self._events = self._size = 0
         self._whole: bytearray | None = None
+        self._begun = False
         self._status = 0
         self.fields: Mapping[str, str] = {}
         self.times: list[float] = []
@@ -75,13 +81,20 @@ class _Heard:
         self.done = False
 
     def head(self, status: int, fields: Mapping[str, str]) -> None:
-        """Note what kind of answer it is; a stream is read as it comes, anything else when it is whole."""
+        """Note what kind of answer it is; a stream is read as it comes, a refusal when it is whole."""
         self.fields, self._status = fields, status
-        if status != OK or "json" in fields.get("content-type", ""):
+        coding = fields.get("content-encoding", "").lower()
+        if status != OK:
             self._whole = bytearray()
+        elif coding not in ("", "identity"):
+            raise Failed("protocol", f"the answer is packed ({coding[:20]}), although it was asked for plain")
 
     def piece(self, data: bytes, now: float) -> None:
-        """Take a part of the body."""
+        """Take a part of the body; whatever it is called, one that begins like JSON is no stream."""
+        if not self._begun and (start := data.lstrip()):
+            self._begun = True
+            if start.startswith(b"{"):
+                self._whole = bytearray()
         if self._whole is not None:
             self._whole += data[: LONGEST_ANSWER_BYTES - len(self._whole)]
         self._size += len(data)
@@ -104,6 +117,7 @@ class _Heard:
     def _event(self, data: bytes, now: float) -> None:
         if data == DONE:
             self.done = True
+            self.at_done()
             return
         said = read_event(data)
         self._events += 1
@@ -116,7 +130,8 @@ class _Heard:
         if said.token or said.finish is not None:
             self.last = now
             self.finish = said.finish or self.finish
-        self.usage = said.usage or self.usage
+        if said.usage is not None and (self.usage is None or said.usage.output_tokens is not None):
+            self.usage = said.usage
 
 
 class Client:
@@ -160,9 +175,7 @@ class Client:
         request = self._http.request("POST", self._url, call.body)
         sent = perf_counter()
         try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._http.exchange(request, heard)
-            heard.end()
+            await self._hear(request, heard)
             _check(heard, call.osl)
         except Failed as failure:
             error, detail = failure.kind, failure.detail
@@ -172,7 +185,20 @@ class Client:
             error, detail = "timeout", f"no end after {self._timeout_s:g} s"
         except OSError as failure:
             error, detail = "disconnected", str(failure.strerror or failure)
-        return _outcome(call, heard, sent - started, sent, error, self._hide(detail)[:300])
+        finish = None if heard.finish is None else self._hide(heard.finish)[:LONGEST_FINISH]
+        return _outcome(call, heard, sent - started, sent, finish, error, self._hide(detail)[:300])
+
+    async def _hear(self, request: bytes, heard: _Heard) -> None:
+        """Send a request and hear its answer, not waiting long for the end of one whose stream has ended."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._timeout_s) as limit:
+                heard.at_done = lambda: limit.reschedule(loop.time() + AFTER_DONE_S)
+                await self._http.exchange(request, heard)
+        except TimeoutError:
+            if not heard.done:
+                raise
+        heard.end()
 
 
 def _check(heard: _Heard, osl: int) -> None:
@@ -185,7 +211,7 @@ def _check(heard: _Heard, osl: int) -> None:
 
 
 def _outcome(
-    call: Call, heard: _Heard, sent_s: float, sent: float, error: str | None, detail: str
+    call: Call, heard: _Heard, sent_s: float, sent: float, finish: str | None, error: str | None, detail: str
 ) -> Outcome:
     times, usage = heard.times, heard.usage or Usage(None, None, None)
     return Outcome(
@@ -202,7 +228,7 @@ def _outcome(
         chunks=len(times),
         asked_isl=call.isl,
         asked_osl=call.osl,
-        finish=heard.finish,
+        finish=finish,
         error=error,
         detail=detail,
     )

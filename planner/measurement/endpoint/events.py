@@ -123,6 +123,8 @@ def read_event(data: bytes) -> Said:
         raise BadStream("an event that is no JSON object")
     if (error := found.get("error")) is not None:
         return Said(error=error_message(error))
+    if found.get("object") == "error":
+        return Said(error=error_message(found))
     choices = found.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     token, finish = _output(choice) if isinstance(choice, dict) else (False, None)

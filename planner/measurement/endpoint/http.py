@@ -296,6 +296,7 @@ class Http:
         self._host, self._port = parts.hostname, parts.port or (443 if secure else 80)
         self._tls = ssl.create_default_context() if secure else None
         self._connect_s = connect_s
+        self._shake_s = connect_s / 2 if secure else None
         self._lines = "".join(
             f"{name}: {value}\r\n" for name, value in {"Host": parts.netloc, **fields}.items()
         )
@@ -363,16 +364,23 @@ class Http:
         try:
             async with asyncio.timeout(self._connect_s):
                 _, connection = await loop.create_connection(
-                    Connection, self._host, self._port, ssl=self._tls
+                    Connection, self._host, self._port, ssl=self._tls, ssl_handshake_timeout=self._shake_s
                 )
+        except ssl.SSLCertVerificationError as error:
+            why = f"{error.verify_message.rstrip('.')}; SSL_CERT_FILE names an authority of your own"
+            raise Failed("tls", f"no secure connection: {why}") from None
         except ssl.SSLError as error:
-            raise Failed("tls", f"no secure connection: {error.reason or error}") from None
+            raise Failed("tls", f"no secure connection: {error.reason or error}; is it http://?") from None
         except socket.gaierror:
             raise Failed("name", "there is no host of this name") from None
         except TimeoutError:
             raise Failed("timeout", f"no connection within {self._connect_s:g} s") from None
-        except ConnectionResetError:
-            raise Failed("tls", "the server broke off the secure connection; is it http://?") from None
-        except OSError:
+        except OSError as error:
+            if self._tls and isinstance(error, ConnectionAbortedError):
+                raise Failed(
+                    "tls", f"no secure connection within {self._shake_s:g} s; is it http://?"
+                ) from None
+            if self._tls and isinstance(error, ConnectionResetError):
+                raise Failed("tls", "the server broke off the secure connection; is it http://?") from None
             raise Failed("connect", "nothing answers there; is the server up?") from None
         return connection

@@ -25,6 +25,9 @@ NOT_UNDERSTOOD = ("http-400", "http-422")
 FEW_UNITS, MANY_UNITS = 32, 288
 """Lengths of two prompts whose counted tokens give the tokens of a word."""
 
+FEW_TOKENS, MANY_TOKENS = 2, 256
+"""Output of a request that tries the server out."""
+
 DROPPABLE = ("min_tokens", "ignore_eos", "stream_options", "temperature")
 MOST_LISTED = 12
 
@@ -90,6 +93,7 @@ class Probe:
         self._key_name = key_name
         self._hide = hide
         self._seed: tuple[int, ...] = (0,)
+        self._osl = FEW_TOKENS
         self._to(parse_address(endpoint.url))
 
     def _to(self, address: Address) -> None:
@@ -170,9 +174,11 @@ class Probe:
         raise Refused(f"{self._address.root} redirects without end")
 
     def _move(self, location: str) -> None:
-        """Follow a redirect on the same host; a key is not sent anywhere else."""
+        """Follow a redirect on the same host and port, or to TLS; a key is not sent anywhere else."""
         target = urljoin(self._address.path("models"), location)
-        if urlsplit(target).hostname != urlsplit(self._address.root).hostname:
+        here, there = urlsplit(self._address.root), urlsplit(target)
+        secured = (here.scheme, there.scheme) == ("http", "https") and here.port is there.port is None
+        if here.hostname != there.hostname or not (secured or here[:2] == there[:2]):
             raise Refused(f"{self._address.root} redirects to {shorten(target)}; give that address")
         self.http.close()
         self._to(parse_address(target))
@@ -194,11 +200,11 @@ class Probe:
         except Failed as failure:
             raise Refused(f"{self._address.root}: {self._hide(failure.detail)}") from None
         if answer.status in REDIRECTS:
-            return answer.status, answer.fields.get("location", "")
+            return answer.status, self._hide(answer.fields.get("location", ""))
         if answer.status != OK:
             return answer.status, failure_text(answer.fields, answer.body)
         try:
-            return OK, json.loads(answer.body)
+            return OK, json.loads(self._hide(answer.body.decode()))
         except (ValueError, RecursionError):
             return OK, None
 
@@ -215,9 +221,12 @@ class Probe:
         output_name = "max_tokens"
         outcome = await self._try(options, output_name, WORD_STYLE, FEW_UNITS)
         for _ in range(MOST_TRIES):
-            if outcome.error not in NOT_UNDERSTOOD:
+            if outcome.error == "no-output" and self._osl == FEW_TOKENS:
+                # A model that thinks where nobody sees it says nothing at once.
+                self._osl = MANY_TOKENS
+            elif outcome.error not in NOT_UNDERSTOOD:
                 break
-            if "max_completion_tokens" in outcome.detail and output_name == "max_tokens":
+            elif "max_completion_tokens" in outcome.detail and output_name == "max_tokens":
                 output_name = "max_completion_tokens"
             else:
                 left = [name for name in DROPPABLE if name in options]
@@ -246,9 +255,9 @@ class Probe:
         return "completions" if self._endpoint.api == "completions" else "chat/completions"
 
     async def _try(
-        self, options: dict[str, Any], output_name: str, style: PromptStyle, units: int, osl: int = 2
+        self, options: dict[str, Any], output_name: str, style: PromptStyle, units: int
     ) -> Outcome:
-        prompt = probe_prompt(style, units, self._seed)
+        prompt, osl = probe_prompt(style, units, self._seed), self._osl
         body = request_body(self._endpoint.api, prompt, osl, options, output_name)
         timeout_s = min(self._endpoint.timeout_s, 10 * ASK_S)
         client = Client(self.http, self._address.path(self._path), timeout_s, self._hide)

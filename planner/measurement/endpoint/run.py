@@ -186,6 +186,7 @@ class _Run:
         endpoint, load = self.measured.endpoint, self.measured.load
         _allow_many_connections()
         fields = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+        fields["Accept-Encoding"] = "identity"
         if self._key:
             fields["Authorization"] = f"Bearer {self._key}"
         seed = (load.seed, secrets.randbits(62))
