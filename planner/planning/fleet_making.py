@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.catalogue import Gpu
 from planner.economics import PricePerHour
 from planner.economics.energy import Power, power_of
-from planner.errors import DoesNotFit, IllegalDeployment, InvalidInput, Unsupported
+from planner.errors import DoesNotFit, IllegalDeployment, InvalidInput, PlannerError, Unsupported
 from planner.planning.fleet import FleetPlan, FleetProblem, ModelDemand, NoFleet, Offer, Supply
 from planner.planning.fleet_asked import FleetAsked
 from planner.planning.fleet_solving import best_fleet
@@ -173,6 +173,8 @@ def _on(model: ModelLoad, card: Gpu) -> OnGpu:
         )
     except (DoesNotFit, IllegalDeployment, Unsupported) as error:
         return OnGpu(model.name, card, (), refused=str(error))
+    except PlannerError as error:
+        raise type(error)(f"fleet: {model.name}: {error}") from None
     if isinstance(kept, Missed):
         return OnGpu(model.name, card, (), missed=kept)
     return OnGpu(model.name, card, tuple(kept))
