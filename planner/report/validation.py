@@ -54,10 +54,10 @@ SERVING_HEADLINES = tuple(
 
 
 def shown_groups(result: AnyValidation) -> tuple[str, ...]:
-    """Return by what the figures are shown."""
-    if isinstance(result, ServingValidation):
-        return ("vendor", "gpu", "engine", "load")
-    return ("engine", "attention")
+    """Return by what the figures are shown: groups with one value alone would repeat those of all."""
+    serving = isinstance(result, ServingValidation)
+    groups = ("vendor", "gpu", "engine", "load") if serving else ("engine", "attention")
+    return tuple(group for group in groups if len(result.scores_by(group)) > 1)
 
 
 def _headlines_of(result: AnyValidation) -> tuple[tuple[str, str, Column], ...]:

@@ -51,6 +51,15 @@ def test_what_was_found_is_drawn(planner, own):
     assert "--out FILE keeps it" in ran.out
 
 
+def test_groups_with_one_value_are_not_shown(planner, own):
+    ran = planner("validate", str(own))
+    assert ran.code == 0
+    assert "Relative error of predictions" in ran.out
+    assert "By " not in ran.out
+    own.write_text(OWN + "llama-3.1-8b,h200,1,1,vllm,1000,1000,8,600,12\n", encoding="utf-8")
+    assert [line for line in planner("validate", str(own)).out.splitlines() if "By " in line] == ["By gpu"]
+
+
 def test_a_file_that_is_no_catalogue_file_is_refused(planner, own, tmp_path):
     ran = planner("calibrate", str(own), "--out", str(tmp_path / "own.json"))
     assert ran.code == 2

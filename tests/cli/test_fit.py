@@ -79,6 +79,16 @@ def test_kimi_k3_fits_one_node_of_the_larger_accelerators(planner, gpu):
     assert (made["fits"], made["gpus"], made["nodes"], made["tp"]) == (True, 8, 1, 8)
 
 
+def test_many_requests_are_counted_without_decimals(planner):
+    ran = planner("fit", "--model", "llama-3.1-8b", "--gpu", "h200", "--context", "1k", "--json")
+    record = json.loads(ran.out)
+    assert record["max_concurrency"] > 100
+    assert (
+        record["binding_limit"]
+        == f"KV pool: it holds {record['max_concurrency']:,.0f} requests of 1,000 tokens"
+    )
+
+
 def test_sizes_that_are_given_are_judged_and_a_no_is_exit_code_3(planner):
     ran = planner("fit", "--model", "kimi-k3", "--gpu", "b200", "--gpus", "8", "--json")
     made = json.loads(ran.out)
