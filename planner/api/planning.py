@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.api.arguments import open_catalogue, path_text
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, PlannerError
 from planner.planning.question import Question, gpu_records, prices_of, question
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from planner.scenario import Workload
 
 Progress = Callable[[int, int], None]
+
+NO_POOLS = (
+    "disaggregated: deployments with prefill on GPUs of their own are not simulated request by request, so "
+    "they are not planned with; predict and frontier give their medians"
+)
 
 
 @reproducible
@@ -126,6 +131,8 @@ def plan(
         return _fleet(fleet, book, progress)
     if model is None or gpu is None:
         raise InvalidInput("model and gpu are needed, or a fleet")
+    if options.pop("disaggregated", None) is not None:
+        raise InvalidInput(NO_POOLS)
     recorded = _trace(trace)
     demand = {
         "rate_per_s": request_rate,
@@ -250,7 +257,8 @@ def _load(
     if trace is None:
         if workload.isl is None or workload.osl is None:
             raise InvalidInput(
-                "isl and osl: give input and output tokens of a request, such as --isl 1024 --osl 400, or a trace"
+                "isl and osl: give input and output tokens of a request, such as --isl 1024 --osl 400, "
+                "or a trace"
             )
         return asked, workload, traffic_of(Demand(**stated))
     if workload.isl is not None or workload.osl is not None:
@@ -285,7 +293,7 @@ def _simulated(traffic: Traffic, trace: Trace | None, **given: Any) -> Simulated
 
 
 def _fleet(given: Any, book: Catalogue, progress: Progress | None) -> FleetReport:
-    from planner.planning.fleet_asked import FleetAsked, read_fleet
+    from planner.planning.fleet_asked import FleetAsked, place_of_model, read_fleet
     from planner.planning.fleet_making import make_fleet
     from planner.report.plan_fleet import FleetReport
 
@@ -306,7 +314,13 @@ def _fleet(given: Any, book: Catalogue, progress: Progress | None) -> FleetRepor
         if card.id not in prices:
             said = unpriced.get(card.id) or "it has no price, and no price kind is named"
             raise InvalidInput(f"fleet: {card.id}: {said}")
-    models = [_fleet_model(one, asked, cards, book) for one in asked.models]
+    models = []
+    for number, one in enumerate(asked.models):
+        try:
+            models.append(_fleet_model(one, asked, cards, book))
+        except PlannerError as error:
+            place = "fleet" if asked is given else place_of_model(path_text("fleet", given), number)
+            raise type(error)(f"{place}: {one.model}: {error}") from None
     return FleetReport(make_fleet(asked, models, cards, prices, progress=progress), digest=book.digest)
 
 

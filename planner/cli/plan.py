@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -87,7 +83,7 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
         for name in ("model", "gpu"):
             if asked[name] is None:
                 raise click.UsageError(f"--{name} is missing, or --fleet")
-    with progress_bar("planned") as progress, _quiet_output(fleet is not None):
+    with progress_bar("planned") as progress:
         report = plan(catalogue=settings.catalogue(), progress=progress, **asked)
 
     def draw(console: Console) -> None:
@@ -103,23 +99,3 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
     if report.answered:
         return 0
     return NO_PLAN if report.fits else DOES_NOT_FIT
-
-
-@contextmanager
-def _quiet_output(wanted: bool) -> Iterator[None]:
-    """Send what the solver's library prints by itself to standard error: the answer alone goes to output."""
-    try:
-        number = sys.stdout.fileno() if wanted else -1
-    except (AttributeError, OSError, ValueError):
-        number = -1
-    if number < 0:
-        yield
-        return
-    sys.stdout.flush()
-    kept = os.dup(number)
-    try:
-        os.dup2(sys.stderr.fileno(), number)
-        yield
-    finally:
-        os.dup2(kept, number)
-        os.close(kept)

@@ -147,6 +147,13 @@ headroom_options = stacked(
 )
 
 plan_options = stacked(
+    click.option(
+        "--disaggregated",
+        is_flag=False,
+        flag_value="yes",
+        hidden=True,
+        help="Refused, with what is possible instead.",
+    ),
     click.option("--part-nodes", is_flag=True, help="Pay for GPUs one by one, and not for whole nodes."),
     click.option(
         "--rack-kw",

@@ -169,6 +169,12 @@ def read_fleet(path: str | os.PathLike[str]) -> FleetAsked:
     return _Reader(piece).fleet(parse(piece))
 
 
+def place_of_model(path: str | os.PathLike[str], number: int) -> str:
+    """Return file and line of a model of a fleet file, for what is found wrong after the file was read."""
+    piece = Slice(os.fspath(path), Path(path).read_text(encoding="utf-8"))
+    return f"{piece.file}:{line_of(piece, ('models', number))}"
+
+
 class _Reader:
     """Turns the data of a file into records, and names the line of what is wrong."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.planning.fleet import HOURS_PER_MONTH, FleetProblem
+from planner.planning.quiet import output_aside
 
 Floats = npt.NDArray[np.float64]
 
@@ -322,13 +323,14 @@ class Programme:
         integral = np.ones(self.columns)
         integral[self.z_at :] = 0
         integral[: self.n_at] = whole_replicas
-        found: Any = milp(
-            objective,
-            constraints=self._constraints(),
-            integrality=integral,
-            bounds=Bounds(self._lower, self._upper),
-            options={"mip_rel_gap": gap, "time_limit": max(time_limit_s, 0.01)},
-        )
+        with output_aside():
+            found: Any = milp(
+                objective,
+                constraints=self._constraints(),
+                integrality=integral,
+                bounds=Bounds(self._lower, self._upper),
+                options={"mip_rel_gap": gap, "time_limit": max(time_limit_s, 0.01)},
+            )
         if found.x is None:
             if found.status == TIME_LIMIT:
                 raise TimeUpError

@@ -108,14 +108,14 @@ def _plan(problem: FleetProblem, found: Solved, solve_s: float) -> FleetPlan:
         one.model: tuple(float(rate) for rate in rates)
         for one, rates in zip(problem.demands, found.served, strict=True)
     }
-    missing = abs(found.objective - found.bound)
+    missing, best = abs(found.objective - found.bound), max(abs(found.objective), abs(found.bound))
     return FleetPlan(
         problem=problem,
         placements=tuple(placements),
         stands=tuple(stands),
         served_per_s=served,
         status="optimal" if found.optimal else "best found",
-        gap=missing / abs(found.objective) if found.objective else 0.0,
+        gap=missing / best if best else 0.0,
         solve_s=solve_s,
         variables=found.variables,
         constraints=found.constraints,

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import math
+import os
 import time
 
+import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import PlannerError
 from planner.planning.fleet import FleetPlan, FleetProblem, Limits, ModelDemand, NoFleet, Offer, Supply
-from planner.planning.fleet_programme import Programme, caps_of
+from planner.planning.fleet_programme import Programme, Solved, caps_of
 from planner.planning.fleet_search import _growing, _narrowed, _units_first
-from planner.planning.fleet_solving import best_fleet, undominated
+from planner.planning.fleet_solving import _plan, best_fleet, undominated
 
 MODELS, GPUS = ("small", "large"), ("a", "b")
 FAR = 1e12
@@ -385,6 +389,30 @@ def test_a_model_that_no_offer_carries_is_named():
 def test_what_cannot_be_is_said_in_one_line(changes, said):
     with pytest.raises(PlannerError, match=said):
         simple(**changes)
+
+
+def test_what_the_solver_prints_is_no_output(monkeypatch, capfd):
+    """HiGHS prints some warnings with C's own means, and late: what C holds back comes out as well."""
+    solve = scipy.optimize.milp
+
+    def talkative(*given, **named):
+        os.write(1, b"written at once\n")
+        ctypes.CDLL(None).puts(b"held back")
+        return solve(*given, **named)
+
+    monkeypatch.setattr(scipy.optimize, "milp", talkative)
+    assert isinstance(best_fleet(simple()), FleetPlan)
+    os.write(1, b"the answer\n")
+    ctypes.CDLL(None).fflush(None)
+    out, said = capfd.readouterr()
+    assert out == "the answer\n"
+    assert "written at once" in said
+    assert "held back" in said
+
+
+def test_nothing_served_of_what_could_be_is_far_from_the_best():
+    nothing = Solved(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1)), 0.0, -5.0, False, 1, 1)
+    assert _plan(simple(), nothing, 0.1).gap == 1.0
 
 
 def test_a_search_without_time_or_with_a_gap_beyond_one_is_refused():

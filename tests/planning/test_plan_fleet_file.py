@@ -150,6 +150,13 @@ def test_a_fleet_is_shown_as_tables_json_csv_and_a_page(report):
         ("    price: 2.5 USD/h\n", "", "h100-sxm: it has no price"),
         ("gpu: mi300x", "gpu: h100-sxm", "named twice"),
         ("gpu: mi300x", "gpu: mi300y", "unknown gpu"),
+        ("    tp: 1\n", "    profile: [1, 2]\n", r"fleet.yaml:2: llama-3.1-8b: profile: 2 numbers"),
+        (
+            "    slo_e2e: 4 s\n    tp: 1\n",
+            "    slo_e2e: 4 s\n    engine: v\n",
+            "fleet: qwen3-8b: unknown engine",
+        ),
+        ("model: qwen3-8b", "model: qwen3-8x", r"yaml:11: qwen3-8x: unknown model"),
     ],
 )
 def test_a_fleet_that_cannot_be_is_one_line(catalogue, tmp_path, old, new, said):

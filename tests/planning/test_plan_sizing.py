@@ -329,6 +329,7 @@ def test_a_rack_that_powers_no_node_is_refused(catalogue):
         ({"request_rate": -3.0}, "rate_per_s"),
         ({"request_rate": float("nan")}, "rate_per_s"),
         ({"isl": None}, "isl and osl"),
+        ({"disaggregated": (2, 2)}, "not planned with"),
         ({"slo_ttft_s": None, "slo_tpot_s": None}, "no limit"),
         ({"lengths": "zipf"}, "lengths"),
         ({"peak_utilisation": 1.5}, "utilisation"),
