@@ -13,18 +13,8 @@ from planner.dashboard.scenario import read_link, write_link
 from planner.dashboard.showing import answering
 from planner.dashboard.text import plain
 
-PAGES = {
-    "overview": ("Overview", ":material/home:"),
-    "fit": ("Fit", ":material/memory:"),
-    "compare": ("Compare", ":material/balance:"),
-    "frontier": ("Frontier", ":material/show_chart:"),
-    "cost": ("Cost", ":material/payments:"),
-    "plan": ("Plan", ":material/calendar_month:"),
-    "measure": ("Measure", ":material/speed:"),
-    "catalogue": ("Catalogue", ":material/database:"),
-    "accuracy": ("Accuracy", ":material/target:"),
-}
-"""Modules of `planner.dashboard.pages`, with their titles and icons."""
+PAGES = ("overview", "fit", "compare", "frontier", "cost", "plan", "measure", "catalogue", "accuracy")
+"""Modules of `planner.dashboard.pages`. They have no icons: browsers would fetch those from elsewhere."""
 
 WITHOUT_QUESTION = ("measure", "catalogue", "accuracy")
 """Pages that no scenario changes."""
@@ -34,8 +24,8 @@ def main() -> None:
     """Draw the page that the address names."""
     st.set_page_config(page_title="planner", layout="wide")
     pages = [
-        st.Page(_drawing(name), title=title, icon=icon, url_path=name, default=name == "overview")
-        for name, (title, icon) in PAGES.items()
+        st.Page(_drawing(name), title=name.capitalize(), url_path=name, default=name == "overview")
+        for name in PAGES
     ]
     st.navigation(pages, position="top").run()
 
@@ -50,7 +40,7 @@ def show_page(name: str) -> None:
     Parameters
     ----------
     name : str
-        A key of `PAGES`.
+        One of `PAGES`.
     """
     _follow_link()
     page = import_module(f"planner.dashboard.pages.{name}")

@@ -119,9 +119,11 @@ def offer(label: str, made: Callable[[], str], name: str, kind: str, key: str) -
 
 def show_rest(report: Report, key: str) -> None:
     """Show all tables, notes, assumptions and sources of a report, and how to make it again."""
-    with st.expander("All tables"):
-        for number, table in enumerate(report.tables()):
-            show_table(table, key=f"{key} all {number}")
+    all_tables = st.expander("All tables", key=f"all tables {key}", on_change="rerun")
+    if all_tables.open:  # many tables, which would be sent at every click to who does not look at them
+        with all_tables:
+            for number, table in enumerate(report.tables()):
+                show_table(table, key=f"{key} all {number}")
     if report.warnings:
         with st.expander(f"Notes ({len(report.warnings)})"):
             for text in report.warnings:

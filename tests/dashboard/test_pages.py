@@ -158,3 +158,12 @@ def test_pages_share_the_scenario(opened):
     assert page.query_params["utilisation"] == "0.5"
     assert page.query_params["osl"] == "300"
     assert page.select_slider[0].value == 0.5
+
+
+def test_all_tables_are_sent_to_who_opens_them(opened):
+    page = opened("fit")
+    few = len(page.dataframe)
+    page.session_state["all tables fit"] = True
+    page.run()
+    assert not page.exception
+    assert len(page.dataframe) > few

@@ -19,10 +19,10 @@ from planner.report.frontier import FrontierReport
 SET_UP = ("model", "gpu", "engine", "weight_dtype", "kv_dtype")
 ASKED = {
     "compare": (*SET_UP, "isl", "osl", "concurrency", "price"),
-    "fit": (*SET_UP, "context", "price"),
+    "fit": (*SET_UP, "context"),
     "frontier": (*SET_UP, "isl", "osl"),
 }
-"""A price changes nothing of this frontier, and so one that is moved need not search anew."""
+"""A price changes nothing of memory and of this frontier, which are not worked out anew when one moves."""
 
 
 def questions(now: Scenario) -> dict[str, dict[str, Any]]:
@@ -38,11 +38,12 @@ def show() -> None:
         st.markdown(f"#### {plain(buying_sentence(compared))}")
         _cards(compared)
         _costs(compared)
-        show_rest(compared, "compare")
     with answering():
         _memory(ask("fit", asked["fit"]))
     with answering():
         _frontier(ask("frontier", asked["frontier"]))
+    with answering():
+        show_rest(ask("compare", asked["compare"]), "compare")
 
 
 def _cards(report: CompareReport) -> None:
