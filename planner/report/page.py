@@ -19,6 +19,8 @@ from planner.report.table import Table
 
 DATA_ID = "planner-report"
 """Of the element that holds the JSON of the report."""
+FIGURES_ID, PLOTLY_ID = "planner-figures", "planner-plotly"
+"""Of those that hold the figures and what draws them."""
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; "
@@ -44,7 +46,11 @@ def html_page(report: Report) -> str:
         Every text of the user's escaped. Figures are drawn by plotly.js, which stands in the page once,
         compressed; without plotly installed there are none, and the page says so.
     """
-    figures = drawn_figures(report)
+    return page_text(report, drawn_figures(report))
+
+
+def page_text(report: Report, figures: dict[str, Any] | None) -> str:
+    """Return the page of a report with figures that were drawn; None where none could be."""
     body = "\n".join(_body(report, figures))
     scripts = "\n".join(_scripts(report, figures))
     return (
@@ -116,8 +122,8 @@ def _origin(report: Report) -> Iterator[str]:
 def _scripts(report: Report, figures: dict[str, Any] | None) -> Iterator[str]:
     yield data_script(DATA_ID, report.to_dict())
     if figures:
-        yield data_script("planner-figures", figures)
-        yield f'<script type="text/plain" id="planner-plotly">{packed_plotly()}</script>'
+        yield data_script(FIGURES_ID, figures)
+        yield f'<script type="text/plain" id="{PLOTLY_ID}">{packed_plotly()}</script>'
         yield f"<script>\n{_asset('page.js')}</script>"
 
 

@@ -11,27 +11,12 @@ from typing import Any, NoReturn
 
 from planner.errors import InvalidInput, shorten
 from planner.report.page import DATA_ID
-from planner.report.reproduction import MARK, SCHEMA
+from planner.report.reproduction import MARK, SCHEMA, InputFile, Reproduction
 
 MOST_BYTES = 256 * 2**20
 """No report is as large; a page with figures has 2 MB."""
 
 _HELD = re.compile(rf'<script type="application/json" id="{DATA_ID}">([^<]*)</script>')
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedFile:
-    """A file that a report was made from.
-
-    Parameters
-    ----------
-    role, name, sha256 : str
-        As `planner.report.reproduction.InputFile` has them.
-    """
-
-    role: str
-    name: str
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +29,24 @@ class SavedReport:
         Where it was read.
     record : dict
         The report but for its question.
-    function : str
-        The function of the front door that made it.
-    arguments : dict
-        What was given to it.
-    files : tuple of RecordedFile
-        What it was made from beside the catalogue.
-    catalogue_digest, planner_version, made_on : str
-        What it was made with.
+    reproduction : Reproduction
+        The question, and what it was answered from.
+    command : str or None
+        The command line that is said to ask the same.
+    page : str
+        The HTML page that holds it; empty for JSON.
     """
 
     file: str
     record: dict[str, Any]
-    function: str
-    arguments: dict[str, Any]
-    files: tuple[RecordedFile, ...]
-    catalogue_digest: str
-    planner_version: str
-    made_on: str
+    reproduction: Reproduction
+    command: str | None
+    page: str = ""
+
+    @property
+    def function(self) -> str:
+        """Return the function of the front door that made it."""
+        return self.reproduction.function
 
 
 def read_report(path: str | os.PathLike[str]) -> SavedReport:
@@ -82,7 +67,9 @@ def read_report(path: str | os.PathLike[str]) -> SavedReport:
         With the file and what is wrong, when it is no such report or cannot be asked again.
     """
     file = os.fspath(path)
-    record = _object(file, _text(Path(file)))
+    text = _text(Path(file))
+    page = text if text.lstrip()[:1] == "<" else ""
+    record = _object(file, _held(file, page) if page else text)
     made = record.pop(MARK, None)
     if not isinstance(record.get("schema"), str) or not isinstance(made, dict):
         raise InvalidInput(f"{file}: no report of planner: it holds no {MARK}")
@@ -96,9 +83,7 @@ def read_report(path: str | os.PathLike[str]) -> SavedReport:
         raise InvalidInput(
             f"{file}: it cannot be made again: {shorten(names)} was given as a record, not written down"
         )
-    return SavedReport(
-        file=file,
-        record=record,
+    recorded = Reproduction(
         function=_field(file, made, "function", str),
         arguments=_field(file, made, "arguments", dict),
         files=tuple(_recorded(file, one) for one in _field(file, made, "files", list)),
@@ -106,6 +91,7 @@ def read_report(path: str | os.PathLike[str]) -> SavedReport:
         planner_version=_field(file, made, "planner_version", str),
         made_on=_field(file, made, "made_on", str),
     )
+    return SavedReport(file, record, recorded, made.get("command"), page)
 
 
 def _text(path: Path) -> str:
@@ -121,12 +107,15 @@ def _text(path: Path) -> str:
         raise InvalidInput(f"{path}: not UTF-8 text, so no report of planner") from None
 
 
+def _held(file: str, page: str) -> str:
+    """Return the JSON that a page holds."""
+    held: list[str] = _HELD.findall(page)
+    if len(held) != 1:
+        raise InvalidInput(f"{file}: a page that holds {len(held)} reports of planner; one is needed")
+    return held[0]
+
+
 def _object(file: str, text: str) -> dict[str, Any]:
-    if text.lstrip()[:1] == "<":
-        held = _HELD.findall(text)
-        if len(held) != 1:
-            raise InvalidInput(f"{file}: a page that holds {len(held)} reports of planner; one is needed")
-        text = held[0]
     try:
         record = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -151,7 +140,7 @@ def _field(file: str, made: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-def _recorded(file: str, one: Any) -> RecordedFile:
+def _recorded(file: str, one: Any) -> InputFile:
     if not isinstance(one, dict):
         raise InvalidInput(f"{file}: {MARK}.files holds {shorten(one)}; a dict is needed")
-    return RecordedFile(*(_field(file, one, name, str) for name in ("role", "name", "sha256")))
+    return InputFile(*(_field(file, one, name, str) for name in ("role", "name", "sha256")))
