@@ -74,9 +74,10 @@ def _run(fields: Fields, e2e: str, facts: dict[str, Any], notes: list[str]) -> R
         fields.count("max_concurrency", least=1),
         fields.number("concurrency"),
     )
+    unstreamed = fields.number("mean_ttft_ms") == 0 and latencies[e2e].mean is not None
     concurrency, said = load_of(rate, cap, mean, completed, ratio(completed, duration), latencies[e2e])
     failed = fields.count("failed")
-    notes = [*notes, *said]
+    notes = [*notes, *said, *(["not streamed: TTFT and TPOT were not measured"] if unstreamed else [])]
     if failed:
         notes.append(f"{failed} requests failed")
     return Run(
@@ -93,7 +94,8 @@ def _run(fields: Fields, e2e: str, facts: dict[str, Any], notes: list[str]) -> R
         output_tps=output,
         total_tps=total,
         ttft=latencies["ttft"],
-        tpot=latencies["tpot"],
+        # Without a first token it would contain the prefill.
+        tpot=Latency() if unstreamed else latencies["tpot"],
         e2e=latencies[e2e],
         notes=tuple(notes),
     )

@@ -101,7 +101,7 @@ LLAMA_CPP = EngineLog(
     "llama.cpp",
     re.compile(r"llm_load_tensors:|load_tensors:.*model buffer size|llama_kv_cache\w*:|KV self size"),
     (
-        Pattern(r"\bbuild(?::| =) (\d+) \(", engine_version=last, text="b{}"),
+        Pattern(r"\b(?:build|version)(?::| =) (\d+) \(", engine_version=last, text="b{}"),
         Pattern(r"general\.name\s+str\s+= (.+)$", model=last),
         Pattern(
             r"(?:file type|model ftype)\s+= (?:all )?(?:mostly )?(I?Q\w+(?: - [SML]\w+)?|F16|BF16|F32)",

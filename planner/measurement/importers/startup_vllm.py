@@ -8,7 +8,7 @@ from planner.measurement.importers.startup_lines import EngineLog, Outcome, Patt
 
 MARK = re.compile(
     r"Initializing an? (?:V1 )?LLM engine|vLLM API server version|GPU KV cache size:"
-    r"|Available KV cache memory:|model weights take [\d.]+GiB|for consumed memory \(weights"
+    r"|Available KV cache memory:|model weights take\s+[\d.]+GiB|for consumed memory \(weights"
 )
 N = r"(-?\d[\d,]*(?:\.\d+)?)"
 
@@ -35,12 +35,15 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(r"Chunked prefill is enabled with max_num_batched_tokens=(\d+)", max_num_batched_tokens=last),
     Pattern(rf"Model loading took {N} Gi?B", weights_gib=most),
     Pattern(rf"Loading model weights took {N} Gi?B", weights_gib=most),
-    Pattern(rf"total_gpu_memory \({N}Gi?B\)", total_gpu_gib=least),
-    Pattern(rf"gpu_memory_utilization \({N}\)", mem_fraction=last),
-    Pattern(rf"model weights take {N}Gi?B", weights_gib=most),
-    Pattern(rf"non_torch_memory takes {N}Gi?B", non_torch_gib=most),
-    Pattern(rf"activation peak memory takes {N}Gi?B", activation_gib=most),
+    # In a sentence, in a table of December 2024, or as `name=value` before.
+    Pattern(rf"total_gpu_memory(?: \(|=|\s+){N}Gi?B", total_gpu_gib=least),
+    Pattern(rf"gpu_memory_utilization(?: \(|=|\s+){N}", mem_fraction=last),
+    Pattern(rf"model weights take\s+{N}Gi?B", weights_gib=most),
+    Pattern(rf"non_torch_memory(?: takes |=|\s+){N}Gi?B", non_torch_gib=most),
+    Pattern(rf"activation peak memory(?: takes)?\s+{N}Gi?B", activation_gib=most),
     Pattern(rf"reserved for KV Cache is {N}Gi?B", avail_kv_gib=least),
+    Pattern(rf"available_kv_cache_memory\s+{N}Gi?B", avail_kv_gib=least),
+    Pattern(rf" kv_cache_size={N}Gi?B", avail_kv_gib=least),
     Pattern(rf"Free memory on device(?: \S+)? \([\d.]+/{N} GiB\) on startup", total_gpu_gib=least),
     Pattern(rf"Desired GPU memory utilization is \({N},", mem_fraction=last),
     Pattern(rf"Actual usage is {N} GiB for consumed memory", consumed_gib=most),

@@ -283,3 +283,43 @@ def test_gpus_that_aiperf_watched_are_named_and_their_power_is_noted(read) -> No
     assert "mean power of 2 GPUs 550 W" in row.cells["notes"]
     found = read(result(watched("NVIDIA H200", 600), watched("NVIDIA A2", 20)), gpu="")
     assert [row.missing for row in found.incomplete] == [("gpu",)]
+
+
+def test_without_a_first_token_the_time_of_the_others_is_not_known(read) -> None:
+    """4.765 ms x 999 tokens = 4,760 ms: the prefill of 250,000 tokens would be in the time of each token."""
+    latencies = {"mean_ttft_ms": 0.0, "median_ttft_ms": 0.0, "mean_tpot_ms": 4.765, "median_tpot_ms": 4.83}
+    whole = {**RESULT, **latencies, "mean_e2e_latency_ms": 4760.2, "median_e2e_latency_ms": 4825.55}
+    (row,) = read(json.dumps(whole)).serving
+    assert [row.cells[name] for name in ("ttft_ms_mean", "tpot_ms_mean", "tpot_ms_median")] == ["", "", ""]
+    assert row.cells["e2e_s_median"] == "4.82555"
+    assert "not streamed" in row.cells["notes"]
+
+
+PROFILES = {
+    "a table": """\
+INFO 12-13 19:54:18 worker.py:243] Memory profiling results:
+INFO 12-13 19:54:18 worker.py:243] total_gpu_memory     79.22GiB
+INFO 12-13 19:54:18 worker.py:243] gpu_memory_utilization       0.90
+INFO 12-13 19:54:18 worker.py:243] the current vLLM instance can use    71.29GiB
+INFO 12-13 19:54:18 worker.py:243] model weights take   14.96GiB
+INFO 12-13 19:54:18 worker.py:243] non_torch_memory     1.79GiB
+INFO 12-13 19:54:18 worker.py:243] PyTorch activation peak memory       1.26GiB
+INFO 12-13 19:54:18 worker.py:243] available_kv_cache_memory    53.29GiB
+""",
+    "values": """\
+INFO 11-20 10:00:00 llm_engine.py:249] Initializing an LLM engine (v0.6.4) with config: model='m'
+INFO 11-20 10:00:09 model_runner.py:1077] Loading model weights took 14.96 GB
+INFO 11-20 10:00:12 worker.py:232] Memory profiling results: total_gpu_memory=79.22GiB \
+initial_memory_usage=15.52GiB peak_torch_memory=16.22GiB memory_usage_post_profile=15.61GiB \
+non_torch_memory=1.79GiB kv_cache_size=53.29GiB gpu_memory_utilization=0.90
+""",
+}
+
+
+@pytest.mark.parametrize("form", PROFILES)
+def test_the_memory_of_vllm_at_the_end_of_2024_is_read(form, read) -> None:
+    """79.22 x 0.90 - 14.96 - 1.79 - 1.26 = 53.29 GiB."""
+    (row,) = read(PROFILES[form], tp="1").startup
+    columns = ("total_gpu_gib", "mem_fraction", "weights_gib", "non_torch_gib", "avail_kv_gib")
+    assert [row.cells[name] for name in columns] == ["79.22", "0.9", "14.96", "1.79", "53.29"]
+    assert row.cells["activation_gib"] == ("1.26" if form == "a table" else "")
