@@ -5,26 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 from planner.architecture import Architecture, build_architecture
 from planner.architecture.caches import Cache
 from planner.architecture.model import Layer
 from planner.catalogue import Model
 
+R = TypeVar("R")
 
-class SameModel:
-    """A key for a record that holds a mapping, and so has no hash: the very same record is equal."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+class Same(Generic[R]):
+    """A key for a record that has no hash, or a slow one: the very same record is equal."""
+
+    def __init__(self, record: R) -> None:
+        self.record = record
 
     def __hash__(self) -> int:
         """Return the identity of the record."""
-        return id(self.model)
+        return id(self.record)
 
     def __eq__(self, other: object) -> bool:
         """Return whether the other key is of the very same record."""
-        return isinstance(other, SameModel) and other.model is self.model
+        return isinstance(other, Same) and other.record is self.record
+
+
+class SameModel(Same[Model]):
+    """A key for a model, whose configuration is a mapping."""
+
+
+class SameLayer(Same[Layer]):
+    """A key for a layer of `architecture_of`, where equal layers are one object."""
 
 
 @lru_cache(maxsize=256)
@@ -41,10 +52,16 @@ def architecture_of(key: SameModel) -> Architecture:
     Architecture
         Equal layers are one object, so that each kind is counted once.
     """
-    built = build_architecture(key.model.config, key.model.id)
+    built = build_architecture(key.record.config, key.record.id)
     known: dict[Layer, Layer] = {}
     layers = tuple(known.setdefault(layer, layer) for layer in built.layers)
     return replace(built, layers=layers, draft=tuple(known.setdefault(layer, layer) for layer in built.draft))
+
+
+@lru_cache(maxsize=1024)
+def matrices(key: SameLayer) -> int:
+    """Return the weight matrices of a layer, which its number of kernels follows."""
+    return sum(tensor.rows > 1 and tensor.cols > 1 for tensor in key.record.tensors())
 
 
 def count_caches(layers: tuple[Layer, ...]) -> Counter[Cache]:

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from planner.architecture.caches import TokenCache
-from planner.architecture.model import Layer
 from planner.architecture.tensors import Sharding
+from planner.memory.built import SameLayer, matrices
 from planner.memory.records import StageMemory
 from planner.memory.setup import Setup
 from planner.memory.weights import NOT_SERVED
@@ -117,13 +117,8 @@ def graph_bytes(setup: Setup, stage: int) -> float:
         layers = layers + setup.draft_layers
     times = Counter(map(id, layers))
     distinct = {id(layer): layer for layer in layers}
-    kernels = sum(times[key] * matrices(layer) for key, layer in distinct.items())
+    kernels = sum(times[key] * matrices(SameLayer(layer)) for key, layer in distinct.items())
     return setup.number("graph_bytes_per_matrix") * kernels
-
-
-def matrices(layer: Layer) -> int:
-    """Return the weight matrices of a layer, which its number of kernels follows."""
-    return sum(tensor.rows > 1 and tensor.cols > 1 for tensor in layer.tensors())
 
 
 def non_torch_bytes(setup: Setup) -> float:

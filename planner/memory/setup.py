@@ -81,10 +81,13 @@ class Setup:
     warnings: list[str] = field(default_factory=list)
     _caches: dict[int | None, Counter[Cache]] = field(default_factory=dict)
     _widths: Widths | None = None
+    _settings: dict[str, Setting] = field(default_factory=dict)
 
     def setting(self, name: str) -> Setting:
         """Return the engine's value of a named parameter, without noting it as an assumption."""
-        return self.stack.setting(name, self.version, self.gpu)
+        if name not in self._settings:
+            self._settings[name] = self.stack.setting(name, self.version, self.gpu)
+        return self._settings[name]
 
     def number(self, name: str) -> float:
         """Return a numeric setting."""
@@ -304,9 +307,9 @@ def _as_loaded(model: Model, stack: Stack, version: Version | None, gpu: Gpu) ->
 @lru_cache(maxsize=16)
 def _with_equal_heads(key: SameModel) -> Model:
     """Return the model with the most KV heads of any layer in every layer, the same record each time."""
-    heads = key.model.config[HEADS_BY_LAYER]
-    config = {**key.model.config, HEADS_BY_LAYER: [max(heads)] * len(heads)}
-    return key.model.model_copy(update={"config": config})
+    heads = key.record.config[HEADS_BY_LAYER]
+    config = {**key.record.config, HEADS_BY_LAYER: [max(heads)] * len(heads)}
+    return key.record.model_copy(update={"config": config})
 
 
 def _server_warnings(gpu: Gpu, deployment: Deployment) -> list[str]:

@@ -51,6 +51,10 @@ class RowCost:
     choice: KernelChoice | None
 
 
+KnownKernels = dict[tuple[object, ...], KernelChoice]
+"""Kernels of one model, accelerator and engine, by what `kernel_of` tells apart of an operator."""
+
+
 def build_profile(
     table: OperatorTable,
     *,
@@ -63,6 +67,7 @@ def build_profile(
     host_s: float,
     pool_bytes: float,
     layers: int,
+    kernels: KnownKernels | None = None,
 ) -> tuple[Profile, dict[int, RowCost]]:
     """Return the numbers of a deployment.
 
@@ -88,13 +93,15 @@ def build_profile(
         KV pool of one rank [bytes].
     layers : int
         Layers of the model.
+    kernels : dict, optional
+        Kernels of the same model, accelerator and engine that are known; what is missing is added.
 
     Returns
     -------
     tuple of Profile and dict
         The profile, and the cost of each row of the table.
     """
-    costs = _Costs(table, gpu, catalogue, engine, version, model)
+    costs = _Costs(table, gpu, catalogue, engine, version, model, {} if kernels is None else kernels)
     rows = {i: costs.row(i) for i in range(len(table.rows)) if not table.draft[i]}
     dense = [i for i in rows if table.rows[i].kind in ("gemm", "vector", "norm")]
     head = [i for i in rows if table.rows[i].kind == "lm_head"]
@@ -154,8 +161,9 @@ class _Costs:
         engine: str,
         version: str | None,
         model: str,
+        kernels: KnownKernels,
     ) -> None:
-        self.table, self.gpu, self.model = table, gpu, model
+        self.table, self.gpu, self.model, self.kernels = table, gpu, model, kernels
         self.catalogue, self.engine, self.version = catalogue, engine, version
         self.bandwidth = gpu.bandwidth_bytes_per_s
         self._known: dict[tuple[object, ...], KernelChoice] = {}
@@ -163,7 +171,16 @@ class _Costs:
     def choice(self, row: Operator, phase: str) -> KernelChoice:
         key = (row.kind, row.label, row.format, row.n, row.k, phase)
         if key not in self._known:
-            self._known[key] = kernel_of(
+            self._known[key] = self._kernel(row, phase)
+        return self._known[key]
+
+    def _kernel(self, row: Operator, phase: str) -> KernelChoice:
+        """Return the kernel of a row, looked up once for all tables that share what is known."""
+        mixing = row.mixing
+        shape = (mixing.kind, mixing.top_k is None, row.n, row.k, self.table.kv_dtype) if mixing else ()
+        key = (row.kind, row.format, phase, *shape)
+        if key not in self.kernels:
+            self.kernels[key] = kernel_of(
                 catalogue=self.catalogue,
                 engine=self.engine,
                 gpu=self.gpu,
@@ -173,7 +190,7 @@ class _Costs:
                 version=self.version,
                 model=self.model,
             )
-        return self._known[key]
+        return self.kernels[key]
 
     def step_slowdown(self, phase: str) -> float:
         """Return how many times longer whole steps of a phase take, by the worst kernel that was assumed."""

@@ -13,7 +13,7 @@ from planner.memory.fit import Trial, try_memory
 from planner.memory.setup import Setup, engine_name
 from planner.memory.weights import KnownWeights
 from planner.performance.acceptance import Acceptance
-from planner.performance.costs import build_profile
+from planner.performance.costs import KnownKernels, build_profile
 from planner.performance.deployed import main_format, operators_of, pool_bytes, usual_fabric
 from planner.performance.fabric import Fabric
 from planner.performance.host import host_time
@@ -107,6 +107,7 @@ class Workbench:
         self._legal: set[tuple[object, ...]] = set()
         self._weights: KnownWeights = {}
         self._operators: dict[tuple[object, ...], Operators] = {}
+        self._kernels: KnownKernels = {}
         self._fabrics: dict[int, Fabric] = {}
         self._accepted: dict[int, Acceptance | None] = {}
 
@@ -211,6 +212,7 @@ class Workbench:
                 host_s=host_time(catalogue=self.catalogue, engine=kernels, version=version).mid_s,
                 pool_bytes=0.0,
                 layers=len(setup.architecture.layers),
+                kernels=self._kernels,
             )
             for cost in costs.values():
                 if cost.choice is not None:
