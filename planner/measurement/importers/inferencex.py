@@ -49,7 +49,7 @@ def read_row(fields: Fields) -> Run:
     workers = fields.count("decode_num_workers")
     facts = {
         **_common(fields, fields.text("hardware"), fields.text("spec_method")),
-        **_sizes(fields, "decode_"),
+        **_sizes(fields, _phase(parts)),
         "disagg": disagg,
         "date": as_date(fields.data.get("date")),
     }
@@ -58,7 +58,7 @@ def read_row(fields: Fields) -> Run:
     doubts: list[str] = []
     if not disagg and not multinode:
         # One replica on one node: the GPUs are those of TP. `num_*_gpu` multiplies by EP and is wrong.
-        facts["n_gpus"] = facts["tp"]
+        facts["n_gpus"] = _replica(fields, _phase(parts))
     elif disagg and not workers:
         facts["n_gpus"] = parts["decode"]
         output = None
@@ -81,14 +81,24 @@ def read_aggregate(fields: Fields) -> Run:
         **_sizes(fields, ""),
         "disagg": disagg,
     }
-    facts["n_gpus"] = facts["tp"]
+    facts["n_gpus"] = _replica(fields, "")
     notes = [NOMINAL]
-    output = fields.number("output_tput_per_gpu")
-    if disagg or (fields.text("framework") or "").startswith("dynamo") or fields.flag("is_multinode"):
+    output, total = fields.number("output_tput_per_gpu"), fields.number("tput_per_gpu")
+    parts = {part: fields.count(f"num_{part}_gpu") for part in ("prefill", "decode")}
+    doubts: list[str] = []
+    if fields.flag("is_multinode") and None not in parts.values():
+        facts |= _sizes(fields, _phase(parts))
+        gpus = facts["n_gpus"] = sum(filter(None, parts.values()))
+        facts["prefill_gpus"], facts["decode_gpus"] = parts["prefill"], parts["decode"]
+        output, doubts = _over_all(output, total, fields.number("input_tput_per_gpu"), parts, gpus)
+    elif disagg or (fields.text("framework") or "").startswith("dynamo") or fields.flag("is_multinode"):
         facts["n_gpus"] = None if fields.flag("is_multinode") else facts["tp"]
         output = None
         notes.append("disaggregated: the output rate is by an unknown part of the GPUs")
-    return _run(fields, fields, facts, output, fields.number("tput_per_gpu"), notes, [], lengths=True)
+    kinds = [fields.text("prefill_hw"), fields.text("decode_hw")]
+    if kinds[0] != kinds[1]:
+        notes.append(f"prefill on {kinds[0]}, decode on {kinds[1]}")
+    return _run(fields, fields, facts, output, total, notes, doubts, lengths=True)
 
 
 def read_agentic(fields: Fields) -> Run:
@@ -211,9 +221,21 @@ def _sizes(fields: Fields, prefix: str) -> dict[str, Any]:
     attention = fields.flag(f"{prefix}dp_attention")
     return {
         "tp": tp,
+        "pp": fields.size(f"{prefix}pp"),
         "ep": fields.size(f"{prefix}ep"),
         "dp": tp if attention else None if attention is None else 1,
     }
+
+
+def _phase(parts: Mapping[str, int | None]) -> str:
+    """Return whose sizes tell of a row: those that decode, or of all where none decode alone."""
+    return "prefill_" if parts["decode"] == 0 and parts["prefill"] else "decode_"
+
+
+def _replica(fields: Fields, prefix: str) -> int | None:
+    """Return the GPUs of one replica: TP x PP x prefill context parallelism."""
+    tp = fields.size(f"{prefix}tp")
+    return tp and tp * (fields.size(f"{prefix}pp") or 1) * (fields.size(f"{prefix}pcp_size") or 1)
 
 
 def _run(
@@ -255,7 +277,7 @@ def _over_all(
     gpus: int,
 ) -> tuple[float | None, list[str]]:
     """Return the output rate by all GPUs of a disaggregated row, where its parts add up to its whole."""
-    prefill, decode = parts["prefill"] or 0, parts["decode"] or 0
+    prefill, decode = parts["prefill"] or 0, parts["decode"] or gpus
     if output is None or not gpus:
         return None, []
     if total is None or given is None:

@@ -323,3 +323,74 @@ def test_the_memory_of_vllm_at_the_end_of_2024_is_read(form, read) -> None:
     columns = ("total_gpu_gib", "mem_fraction", "weights_gib", "non_torch_gib", "avail_kv_gib")
     assert [row.cells[name] for name in columns] == ["79.22", "0.9", "14.96", "1.79", "53.29"]
     assert row.cells["activation_gib"] == ("1.26" if form == "a table" else "")
+
+
+AGGREGATE = {
+    "hw": "gb300",
+    "conc": 512,
+    "model": "deepseek-ai/DeepSeek-R1",
+    "framework": "dynamo-trt",
+    "precision": "fp4",
+    "isl": 1024,
+    "osl": 1024,
+    "median_ttft": 0.5,
+}
+
+
+def aggregate(output: float, total: float, prefill: int, decode: int, **more: object) -> str:
+    """Return what InferenceX's CI writes of a run over several nodes."""
+    return json.dumps(
+        {
+            **AGGREGATE,
+            "is_multinode": True,
+            "num_prefill_gpu": prefill,
+            "num_decode_gpu": decode,
+            "tput_per_gpu": total / (prefill + decode),
+            "output_tput_per_gpu": output / (decode or prefill),
+            "input_tput_per_gpu": (total - output) / prefill,
+            "prefill_tp": 4,
+            "prefill_ep": 4,
+            "decode_tp": 32 if decode else 0,
+            "decode_ep": 32 if decode else 0,
+            **more,
+        }
+    )
+
+
+def test_an_aggregate_over_nodes_divides_by_all_gpus(read) -> None:
+    """32,000 output tokens/s by 32 GPUs that decode and 8 that prefill are 800 of each of the 40."""
+    found = read(aggregate(32_000, 64_000, 8, 32, disagg=True), n_gpus="", gpu="")
+    (row,) = found.serving
+    columns = (
+        "n_gpus",
+        "prefill_gpus",
+        "decode_gpus",
+        "tp",
+        "output_tps_per_gpu",
+        "total_tps_per_gpu",
+        "disagg",
+    )
+    assert [row.cells[name] for name in columns] == ["40", "8", "32", "32", "800", "1600", "true"]
+    assert found.problems == []
+
+
+def test_an_aggregate_over_nodes_without_a_split_has_no_part_that_decodes(read) -> None:
+    found = read(aggregate(32_000, 64_000, 16, 0, disagg=False, prefill_pp=2), n_gpus="", gpu="")
+    (row,) = found.serving
+    columns = ("n_gpus", "tp", "pp", "output_tps_per_gpu", "total_tps_per_gpu")
+    assert [row.cells[name] for name in columns] == ["16", "4", "2", "2000", "4000"]
+    assert (found.problems, row.doubts) == ([], ())
+
+
+def test_a_replica_of_pipeline_stages_has_tp_x_pp_gpus(read) -> None:
+    single = {
+        **AGGREGATE,
+        "framework": "vllm",
+        "is_multinode": False,
+        "tp": 4,
+        "pp": 2,
+        "tput_per_gpu": 100.0,
+    }
+    (row,) = read(json.dumps({**single, "output_tput_per_gpu": 50.0}), n_gpus="").serving
+    assert [row.cells[name] for name in ("n_gpus", "tp", "pp")] == ["8", "4", "2"]
+    assert row.cells["output_tps_total"] == "400"
