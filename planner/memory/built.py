@@ -34,6 +34,10 @@ class SameModel(Same[Model]):
     """A key for a model, whose configuration is a mapping."""
 
 
+class SameArchitecture(Same[Architecture]):
+    """A key for the blocks that `architecture_of` built, whose hash would walk through all of them."""
+
+
 class SameLayer(Same[Layer]):
     """A key for a layer of `architecture_of`, where equal layers are one object."""
 

@@ -15,10 +15,10 @@ from planner.architecture.quantisation import WeightScheme
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.stacks import Setting, Stack, Version, is_version, parse_version
 from planner.errors import InvalidInput, shorten
-from planner.memory.built import SameModel, architecture_of, count_caches
+from planner.memory.built import SameArchitecture, SameModel, architecture_of, count_caches
 from planner.memory.records import Assumption
 from planner.memory.weights import KnownWeights, Tiles, known_weights, split_layers, stage_weights
-from planner.memory.widths import Widths, step_widths
+from planner.memory.widths import Widths, known_widths
 from planner.scenario import Deployment, Workload
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
 from planner.units import format_bytes
@@ -80,7 +80,6 @@ class Setup:
     assumptions: list[Assumption] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _caches: dict[int | None, Counter[Cache]] = field(default_factory=dict)
-    _widths: Widths | None = None
     _settings: dict[str, Setting] = field(default_factory=dict)
 
     def setting(self, name: str) -> Setting:
@@ -152,9 +151,7 @@ class Setup:
 
     def step_widths(self) -> Widths:
         """Return the widths of a step on a rank, which are those of every stage."""
-        if self._widths is None:
-            self._widths = step_widths(self.architecture, self.deployment.sharding)
-        return self._widths
+        return known_widths(SameArchitecture(self.architecture), self.deployment.sharding)
 
     def has_states(self) -> bool:
         """Return whether the model keeps recurrent states."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.architecture import Architecture, Sharding
 from planner.architecture.model import Block
 from planner.architecture.tensors import Split, Tensor
+from planner.memory.built import SameArchitecture
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,12 @@ def step_widths(architecture: Architecture, sharding: Sharding) -> Widths:
         inner=max((_inner(block, sharding) for block in blocks), default=0),
         experts=max((_experts(block, sharding) for block in blocks), default=0),
     )
+
+
+@lru_cache(maxsize=512)
+def known_widths(key: SameArchitecture, sharding: Sharding) -> Widths:
+    """Return the widths of a step, which formats, drafts and stages of the same sizes share."""
+    return step_widths(key.record, sharding)
 
 
 def _inner(block: Block, sharding: Sharding) -> int:
