@@ -23,10 +23,10 @@ NAME = "gpu"
 )
 @click.option(
     "--suite",
-    type=click.Choice(["quick", "full"]),
+    type=click.Choice(["tiny", "quick", "full"]),
     default="quick",
     show_default=True,
-    help="How many sizes.",
+    help="How many sizes; tiny is to try the command out.",
 )
 @click.option(
     "--what",

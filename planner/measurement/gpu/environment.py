@@ -6,7 +6,6 @@ import datetime
 import shutil
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -148,7 +147,7 @@ class PowerMeter:
             if line is None:
                 return
             self.readings.append(live_values(line))
-            time.sleep(EVERY_S)
+            self._stopped.wait(EVERY_S)
 
     def summary(self) -> dict[str, str]:
         """Return the median and the largest of each reading."""

@@ -11,18 +11,22 @@ from planner.memory.built import SameModel, architecture_of
 from planner.performance.operators import gather_operators
 from planner.scenario import weight_scheme
 
-Suite = Literal["quick", "full"]
+Suite = Literal["tiny", "quick", "full"]
+"""``tiny`` is for trying the commands out."""
 
 GEMM_MODELS: dict[str, tuple[tuple[str, int], ...]] = {
+    "tiny": (("qwen3-0.6b", 8),),
     "quick": (("llama-3.1-8b", 1), ("llama-3.3-70b", 8)),
     "full": (("llama-3.1-8b", 1), ("qwen3-32b", 1), ("llama-3.3-70b", 1), ("llama-3.3-70b", 8)),
 }
 """Whose matrices are multiplied: models with the tensor-parallel size that divides them."""
 GEMM_ROWS: dict[str, tuple[int, ...]] = {
+    "tiny": (1, 32),
     "quick": (1, 16, 64, 256, 2048, 8192),
     "full": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
 }
 COPIED_BYTES: dict[str, tuple[int, ...]] = {
+    "tiny": (1 << 20,),
     "quick": (1 << 26, 1 << 30),
     "full": tuple(1 << power for power in range(20, 33, 2)),
 }
@@ -50,8 +54,13 @@ class MoeShape:
     tokens: int
 
 
-HEADS = {"quick": ((32, 8, 128),), "full": ((32, 8, 128), (64, 8, 128), (8, 1, 128), (64, 8, 64))}
+HEADS = {
+    "tiny": ((4, 2, 64),),
+    "quick": ((32, 8, 128),),
+    "full": ((32, 8, 128), (64, 8, 128), (8, 1, 128), (64, 8, 64)),
+}
 PREFILLS = {
+    "tiny": ((1, 128),),
     "quick": ((1, 1024), (1, 8192)),
     "full": (
         (1, 512),
@@ -66,6 +75,7 @@ PREFILLS = {
     ),
 }
 DECODES = {
+    "tiny": ((2, 128),),
     "quick": ((1, 1024), (1, 8192), (32, 1024), (32, 8192), (128, 1024)),
     "full": tuple(
         (batch, context) for batch in (1, 8, 32, 64, 128, 256) for context in (512, 1024, 4096, 16384)
@@ -73,13 +83,15 @@ DECODES = {
 }
 """Batch and context."""
 EXPERTS = {
+    "tiny": ((256, 128, 2, 8),),
     "quick": ((2048, 768, 8, 128),),
     "full": ((2048, 768, 8, 128), (4096, 1536, 8, 128), (2880, 2880, 4, 128), (7168, 2048, 8, 32)),
 }
 """Hidden and expert width, experts that a token chooses, and experts: Qwen3-30B, Qwen3-235B, gpt-oss-120b,
 and an eighth of the experts of DeepSeek-V3."""
-MOE_TOKENS = {"quick": (1, 32, 256, 4096), "full": (1, 4, 16, 64, 256, 1024, 4096, 16384)}
+MOE_TOKENS = {"tiny": (4,), "quick": (1, 32, 256, 4096), "full": (1, 4, 16, 64, 256, 1024, 4096, 16384)}
 MESSAGE_BYTES = {
+    "tiny": (1 << 10, 1 << 16),
     "quick": tuple(1 << power for power in range(10, 31, 4)),
     "full": tuple(1 << power for power in range(10, 31)),
 }
