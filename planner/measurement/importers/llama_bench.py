@@ -14,6 +14,9 @@ from typing import Any
 from planner.measurement.importers.runs import Fields, Latency, Run, as_date
 from planner.measurement.importers.sources import csv_lines
 
+OWN = ("n_prompt", "n_gen", "model_type", "avg_ns", "avg_ts")
+"""Fields that each of its versions writes; tables that others made of them may call the context otherwise."""
+
 INSERT = re.compile(r"INSERT INTO (?:llama_bench|test) \(([^()]*)\) VALUES \((.*)\);?\s*$")
 _TEST = re.compile(r"(?:pp\s?(?P<pp>\d+))?\+?(?:tg\s?(?P<tg>\d+))?(?:\s*@\s*d(?P<depth>\d+))?", re.ASCII)
 _SQL_VALUE = re.compile(r"'((?:[^']|'')*)'|([^,']+)")
@@ -23,12 +26,12 @@ _QUANTISATION = re.compile(r"\b(I?Q\d\w*|BF16|F16|F32|MXFP4\w*)\b", re.IGNORECAS
 
 def is_test(data: Mapping[str, Any]) -> bool:
     """Return whether an object is one test."""
-    return "n_prompt" in data and "n_gen" in data and "avg_ts" in data
+    return all(name in data for name in OWN)
 
 
 def is_csv(header: Sequence[str]) -> bool:
     """Return whether a header is that of the CSV."""
-    return "n_prompt" in header and "n_gen" in header and "avg_ts" in header
+    return all(name in header for name in OWN)
 
 
 def is_table(header: str) -> bool:
@@ -185,7 +188,8 @@ def _model(fields: Fields) -> str | None:
     if not path:
         return None
     name = re.sub(r"-\d{5}-of-\d{5}$", "", re.split(r"[/\\]", path)[-1].removesuffix(".gguf"))
-    return re.sub(rf"[-._]{_QUANTISATION.pattern[2:]}$", "", name, flags=re.IGNORECASE) or None
+    # Unsloth puts UD before the quantisation where it differs by layer.
+    return re.sub(rf"(?:[-._]UD)?[-._]{_QUANTISATION.pattern[2:]}$", "", name, flags=re.IGNORECASE) or None
 
 
 def _quantisation(kind: str | None, file: str | None) -> str | None:

@@ -394,3 +394,29 @@ def test_a_replica_of_pipeline_stages_has_tp_x_pp_gpus(read) -> None:
     (row,) = read(json.dumps({**single, "output_tput_per_gpu": 50.0}), n_gpus="").serving
     assert [row.cells[name] for name in ("n_gpus", "tp", "pp")] == ["8", "4", "2"]
     assert row.cells["output_tps_total"] == "400"
+
+
+LLAMA_BENCH = {
+    "build_number": 9927,
+    "gpu_info": "AMD Radeon 8060S Graphics",
+    "model_filename": "/models/Qwen3.6-35B-A3B-UD-Q4_K_XL.gguf",
+    "model_type": "qwen35moe 35B.A3B Q4_K - Medium",
+    "n_gpu_layers": 99,
+    "n_prompt": 0,
+    "n_gen": 128,
+    "n_depth": 8192,
+    "avg_ns": 1,
+    "avg_ts": 46.668729,
+}
+
+
+def test_a_model_is_called_without_how_it_was_quantised(read) -> None:
+    (row,) = read(json.dumps(LLAMA_BENCH), model="", gpu="", n_gpus="").serving
+    columns = ("model", "weight_dtype", "isl", "osl", "output_tps_total")
+    assert [row.cells[name] for name in columns] == ["Qwen3.6-35B-A3B", "Q4_K_XL", "8192", "128", "46.668729"]
+
+
+def test_a_table_that_others_made_of_llama_bench_is_not_taken_for_its_own(read) -> None:
+    found = read("model,start_depth,n_prompt,n_gen,avg_ts,gpu_info\nm,8192,0,128,10.4,GPU\n")
+    assert found.serving == []
+    assert "in no known format" in found.problems[0]
