@@ -96,6 +96,38 @@ def test_a_row_says_what_predict_says(catalogue):
     assert used.to_records()[0]["usd_per_million_output_tokens"] == pytest.approx(cost / 0.4, rel=1e-9)
 
 
+def test_rates_are_what_predict_says_of_them_and_those_above_capacity_say_so(catalogue):
+    asked = {"model": "llama-3.1-8b", "gpu": "h100", "isl": [512, 2048], "osl": 128, "tp": 1}
+    prices = {"price": {"h100": [2.0, 3.0]}}
+    report = planner.sweep(**asked, **prices, request_rate="0.5,8..1024", catalogue=catalogue)
+    rows = report.to_records()
+    assert [row["request_rate_per_s"] for row in rows[:6]] == [0.5, 0.5, 8, 8, 16, 16]
+    assert {row["state"] for row in rows} == {"answered", "overload"}
+    for row in rows[::2]:
+        alone = {**asked, "isl": row["isl_tokens"], "request_rate": row["request_rate_per_s"]}
+        found = planner.predict(**alone, throughput="simulated", catalogue=catalogue).answer
+        assert (row["state"] == "overload") == bool(found.predicted.overload)
+        if row["state"] == "overload":
+            assert row["reason"] == found.predicted.overload
+            assert row["output_tps_total"] is row["concurrency"] is row["usd_per_million_tokens"] is None
+            continue
+        for name in ("output_tps_total", "ttft_ms", "tpot_ms"):
+            assert row[name] == pytest.approx(found.figures[name].value, rel=1e-9)
+        assert row["concurrency"] == pytest.approx(found.predicted.prediction.concurrency, rel=1e-9)
+    over = sum(row["state"] == "overload" for row in rows)
+    assert report.summary.states == {"answered": len(rows) - over, "overload": over}
+    assert sum(report.summary.reasons.values()) == over
+    assert f"{over} overload" in report.sentence
+
+
+def test_requests_at_once_have_the_rate_that_they_yield(catalogue):
+    (row,) = planner.sweep(
+        model="llama-3.1-8b", gpu="h100", isl=512, osl=128, concurrency=9, catalogue=catalogue
+    ).to_records()
+    assert row["concurrency"] == 9
+    assert row["request_rate_per_s"] == pytest.approx(row["output_tps_total"] / 128)
+
+
 def test_many_loads_are_read_between_nodes_within_2_percent(monkeypatch, catalogue):
     asked = {
         "model": "llama-3.1-8b",
@@ -266,6 +298,11 @@ def test_a_dask_cluster_writes_the_same(tmp_path, catalogue, whole):
         ({"osl": "9..3"}, "osl: '9..3' is not possible"),
         ({"concurrency": []}, "concurrency: no value"),
         ({"concurrency": 1.5}, "concurrency: 1.5 is no whole number"),
+        ({"concurrency": 1, "request_rate": 1}, "exclude each other"),
+        ({"request_rate": 0}, "rate: 0 is not possible"),
+        ({"request_rate": "4..1"}, "rate: '4..1' is not possible"),
+        ({"request_rate": [float("nan")]}, "rate: nan is not possible"),
+        ({"request_rate": []}, "rate: no value"),
         ({"prefix_hit": 1}, "prefix_hit: 1 is out of range"),
         ({"gpu": "h1000"}, "unknown gpu"),
         ({"model": []}, "model: no model named"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,8 @@ def sweep(
     gpu: str | Gpu | Iterable[str | Gpu],
     isl: Several,
     osl: Several,
-    concurrency: Several = 1,
+    concurrency: Several = None,
+    request_rate: Several = None,
     prefix_hit: Several = 0.0,
     engine: Several = "vllm",
     weight_dtype: Several = None,
@@ -62,7 +63,11 @@ def sweep(
     model, gpu : str, record, or several
         As for `fit`; several with commas or as a list.
     isl, osl, concurrency : int, str or several
-        Loads, all combinations: ``4096``, ``"1k,2k,4k"``, ``"1..256"`` (doubling), or a list.
+        Loads, all combinations: ``4096``, ``"1k,2k,4k"``, ``"1..256"`` (doubling), or a list; one request at
+        once where neither a concurrency nor a rate is given.
+    request_rate : float, str or several
+        Requests that arrive in a second, instead of a concurrency [1/s]. Above what a deployment carries the
+        state of a row is ``overload``.
     prefix_hit, engine, weight_dtype, kv_dtype, gpus, tp, pp, ep, dp, dcp : one or several
         Settings, all combinations. Without sizes each deployment is the smallest that holds the longest
         request of the sweep.
@@ -113,7 +118,7 @@ def sweep(
         models=_models(model, book),
         gpus=gpu_records(gpu, book),
         settings=settings,
-        loads={name: counts(name, given) for name, given in _loads(isl, osl, concurrency)},
+        loads=_loads(isl, osl, concurrency, request_rate),
         price=price,
         kinds=() if price_kind is None else values(price_kind),
         options=options,
@@ -124,11 +129,23 @@ def sweep(
         return swept(asked, book, None if out is None else path_text("out", out), restart, workers, progress)
 
 
-def _loads(isl: Several, osl: Several, concurrency: Several) -> Iterator[tuple[str, Several]]:
-    for name, given in (("isl", isl), ("osl", osl), ("concurrency", concurrency)):
+def _loads(
+    isl: Several, osl: Several, concurrency: Several, request_rate: Several
+) -> dict[str, tuple[int, ...] | tuple[float, ...]]:
+    from planner.planning.sweeping import CONCURRENCY, RATE, counts, rates
+
+    for name, given in (("isl", isl), ("osl", osl)):
         if given is None:
             raise InvalidInput(f"{name}: no value; write it like 1k,2k,4k or 1..256")
-        yield name, given
+    loads: dict[str, tuple[int, ...] | tuple[float, ...]] = {
+        "isl": counts("isl", isl),
+        "osl": counts("osl", osl),
+    }
+    if request_rate is None:
+        return loads | {CONCURRENCY: counts(CONCURRENCY, 1 if concurrency is None else concurrency)}
+    if concurrency is not None:
+        raise InvalidInput("concurrency and rate exclude each other: one follows from the other")
+    return loads | {RATE: rates("rate", request_rate)}
 
 
 def _models(given: Any, book: Catalogue) -> tuple[str | Model, ...]:
@@ -167,7 +184,7 @@ def _question(
     models: tuple[str | Model, ...],
     gpus: list[Gpu],
     settings: dict[str, tuple[Any, ...]],
-    loads: dict[str, tuple[int, ...]],
+    loads: dict[str, tuple[int, ...] | tuple[float, ...]],
     price: Any,
     kinds: tuple[str, ...],
     options: dict[str, Any],

@@ -64,6 +64,12 @@ axes_options = stacked(
     _axis("isl", "Input tokens", "1k,8k or 128..32Ki (doubling)"),
     _axis("osl", "Output tokens", "256,1k"),
     _axis("concurrency", "Requests at once", "1..256 or 1,7,50  [default: 1]"),
+    click.option(
+        "--rate",
+        "request_rate",
+        metavar="LIST",
+        help="Requests that arrive in a second, instead of --concurrency, such as 0.5,1,2 or 1..64.",
+    ),
     _axis("prefix-hit", "Shares of the input that a prefix cache holds", "0,0.5  [default: 0]"),
     _axis("gpus", "GPUs of a deployment", "8,16  [default: the fewest that fit]"),
     _axis("tp", "Tensor-parallel sizes", "4,8"),

@@ -161,9 +161,16 @@ class Service:
 
     def capacity_per_s(self, isl: float, osl: float, hit: float = 0.0) -> float:
         """Return the most requests that can be served [requests/s]."""
-        most = float(self.at(isl, osl, 1.0, hit).most[0]) * self.copies
-        full = self.at(isl, osl, most * np.array([0.25, 0.5, 1.0, 4.0, FULL]), hit)
-        return float(full.output_tps.max() / osl)
+        return float(self._capacities(np.array([isl], float), np.array([osl], float), hit)[0])
+
+    def _capacities(self, isl: Array, osl: Array, hit: float) -> Array:
+        fill = np.array([0.25, 0.5, 1.0, 4.0, FULL])[:, None]
+        full = self.at(isl, osl, fill * self._room(isl, osl, hit), hit).output_tps
+        return np.asarray(full.reshape(fill.size, isl.size).max(0) / osl)
+
+    def _room(self, isl: Array, osl: Array, hit: float) -> Array:
+        """Return the requests that all pools hold."""
+        return np.asarray(self.at(isl, osl, 1.0, hit).most * self.copies)
 
     def concurrency_at(self, rate: float, isl: float, osl: float, hit: float = 0.0) -> float:
         """Return how many requests are in the system on average when they arrive at a rate.
@@ -187,18 +194,49 @@ class Service:
         Overload
             When the rate is above what the service can carry.
         """
-        capacity = self.capacity_per_s(isl, osl, hit)
-        if rate > SATURATED * capacity:
-            raise Overload(
-                f"request rate {rate:g}/s is above what this deployment carries, {capacity:.3g} requests/s; "
-                f"the nearest steady rate is {SATURATED * capacity:.3g}/s"
-            )
-        low, high = LEAST_AT_ONCE, FULL * float(self.at(isl, osl, 1.0, hit).most[0]) * self.copies
+        rates, inputs, outputs = (np.array([one], float) for one in (rate, isl, osl))
+        found, capacity = self.concurrencies_at(rates, inputs, outputs, hit)
+        if np.isnan(found[0]):
+            raise Overload(overload_text(rate, float(capacity[0])))
+        return float(found[0])
+
+    def concurrencies_at(self, rate: Array, isl: Array, osl: Array, hit: float = 0.0) -> tuple[Array, Array]:
+        """Return how many requests are in the system at each rate, and the most that can be served.
+
+        Parameters
+        ----------
+        rate, isl, osl : array, shape (N,)
+            Arrivals [requests/s] and lengths [tokens].
+        hit : float
+            Share of the input that is cached.
+
+        Returns
+        -------
+        tuple of array, shape (N,)
+            Requests on average, NaN where the rate is above what is served; and the capacity [requests/s].
+        """
+        lengths, place = np.unique(np.stack([isl, osl]), axis=1, return_inverse=True)
+        capacity = self._capacities(lengths[0], lengths[1], hit)[place.ravel()]
+        found = np.full(rate.shape, np.nan)
+        steady = np.flatnonzero(rate <= SATURATED * capacity)
+        if not steady.size:
+            return found, capacity
+        rate, isl, osl = rate[steady], isl[steady], osl[steady]
+        low, high = np.full(steady.size, LEAST_AT_ONCE), FULL * self._room(isl, osl, hit)
         for _ in range(HALVINGS):
-            middle = float(np.sqrt(low * high))
-            served = float(self.at(isl, osl, middle, hit).output_tps[0] / osl)
-            low, high = (middle, high) if served < rate else (low, middle)
-        return high
+            middle = np.sqrt(low * high)
+            below = self.at(isl, osl, middle, hit).output_tps / osl < rate
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        found[steady] = high
+        return found, capacity
+
+
+def overload_text(rate: float, capacity: float) -> str:
+    """Return why a rate cannot be carried, and which can [requests/s]."""
+    return (
+        f"request rate {rate:g}/s is above what this deployment carries, {capacity:.3g} requests/s; "
+        f"the nearest steady rate is {SATURATED * capacity:.3g}/s"
+    )
 
 
 def with_transfer(service: Service, catalogue: Catalogue, isl: float) -> Service:

@@ -18,7 +18,7 @@ from planner.memory import MemoryFit
 from planner.performance.intervals import QUANTITIES, width
 from planner.performance.levels import Circumstances
 from planner.performance.predict import make_service
-from planner.performance.service import Service
+from planner.performance.service import Service, overload_text
 from planner.performance.steady import Steady
 from planner.performance.sweep import SweepTable, Swept
 from planner.planning.load import check_drafts, deployment_of, judged
@@ -26,7 +26,7 @@ from planner.planning.question import question
 from planner.planning.sweeping import SIZES, Group, Piece, PriceTerm, SweepQuestion, Task
 from planner.scenario import Workload
 
-ANSWERED, DOES_NOT_FIT, REFUSED = "answered", "does not fit", "refused"
+ANSWERED, DOES_NOT_FIT, REFUSED, OVERLOAD = "answered", "does not fit", "refused", "overload"
 
 INTERPOLATED_FROM = 20_000
 """Loads of a group from which on the steady state is read between the nodes of a grid."""
@@ -48,7 +48,8 @@ COLUMNS: dict[str, type] = {
     "prefix_hit": float,
     "isl_tokens": int,
     "osl_tokens": int,
-    "concurrency": int,
+    "concurrency": float,
+    "request_rate_per_s": float,
     "state": str,
     "reason": str,
     "method": str,
@@ -129,25 +130,29 @@ class Sweeper:
         group = self.asked.group(piece.group)
         answer = self._answer(group)
         terms = self.asked.prices[group.gpu]
-        inputs, outputs, at_once = self._loads(piece)
+        inputs, outputs, last = self._loads(piece)
         rows = (piece.stop - piece.start) * len(terms)
         first = group.first_row + piece.start * len(terms)
-        varying: dict[str, np.ndarray] = {"row": np.arange(first, first + rows)}
-        for name, one in (("isl_tokens", inputs), ("osl_tokens", outputs), ("concurrency", at_once)):
-            varying[name] = np.repeat(one, len(terms))
+        found: dict[str, np.ndarray] = {"isl_tokens": inputs, "osl_tokens": outputs}
+        found["request_rate_per_s" if self.asked.by_rate else "concurrency"] = last
         fixed = dict(answer.fixed)
         if answer.service is not None:
-            found = _figures(answer, float(group.settings["prefix_hit"]), inputs, outputs, at_once)
-            varying |= {name: np.repeat(values, len(terms)) for name, values in found.items()}
+            hit = float(group.settings["prefix_hit"])
+            if self.asked.by_rate:
+                found |= _at_rates(answer.service, hit, inputs, outputs, last)
+            else:
+                found |= _figures(answer, hit, inputs, outputs, last)
+        varying = {"row": np.arange(first, first + rows)}
+        varying |= {name: np.repeat(values, len(terms)) for name, values in found.items()}
         _price(fixed, varying, terms, self.asked)
         return Rows(rows, fixed, varying)
 
     def _loads(self, piece: Piece) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return input, output and requests at once of a range of loads; the last of them runs fastest."""
-        axes = [np.array(self.asked.loads[name]) for name in ("isl", "osl", "concurrency")]
+        """Return input, output, and requests at once or rates of a range of loads."""
+        axes = [np.array(values) for values in self.asked.loads.values()]
         places = np.unravel_index(np.arange(piece.start, piece.stop), [len(axis) for axis in axes])
-        inputs, outputs, at_once = (axis[place] for axis, place in zip(axes, places, strict=True))
-        return inputs, outputs, at_once
+        inputs, outputs, last = (axis[place] for axis, place in zip(axes, places, strict=True))
+        return inputs, outputs, last
 
     def _answer(self, group: Group) -> _Answer:
         """Return the deployment of a group, from those kept or made anew."""
@@ -166,17 +171,49 @@ def _figures(
     service = answer.service
     assert service is not None
     if answer.table is not None:
-        found: Swept | Steady = answer.table.at(at_once, inputs, outputs)
-    else:
-        found = service.at(inputs, outputs, at_once, hit)
+        return _columns(service, inputs, outputs, answer.table.at(at_once, inputs, outputs))
+    return _columns(service, inputs, outputs, service.at(inputs, outputs, at_once, hit))
+
+
+def _at_rates(
+    service: Service, hit: float, inputs: np.ndarray, outputs: np.ndarray, rates: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return what requests that arrive at rates find; a rate above what is served has a reason instead."""
+    at_once, capacity = service.concurrencies_at(rates, inputs.astype(float), outputs.astype(float), hit)
+    served = np.isfinite(at_once)
+    some = _columns(
+        service,
+        inputs[served],
+        outputs[served],
+        service.at(inputs[served], outputs[served], at_once[served], hit),
+    )
+    figures = {name: np.full(rates.size, np.nan) for name in some}
+    for name, values in some.items():
+        figures[name][served] = values
+    figures["concurrency"], figures["request_rate_per_s"] = at_once, rates
+    if not served.all():
+        figures["state"] = np.where(served, ANSWERED, OVERLOAD).astype(object)
+        figures["reason"] = np.full(rates.size, None, dtype=object)
+        for place in np.flatnonzero(~served):
+            figures["reason"][place] = overload_text(float(rates[place]), float(capacity[place]))
+    return figures
+
+
+def _columns(
+    service: Service, inputs: np.ndarray, outputs: np.ndarray, found: Swept | Steady
+) -> dict[str, np.ndarray]:
     # A single output token has no time to the next one.
     tpot_ms = np.where(outputs > 1, 1e3 * found.tpot_s, np.nan)
     per_gpu = found.output_tps / service.gpus
-    figures = {"output_tps_total": found.output_tps, "ttft_ms": 1e3 * found.ttft_s, "tpot_ms": tpot_ms}
-    figures["output_tps_per_gpu"] = per_gpu
-    figures["total_tps_per_gpu"] = per_gpu * (inputs + outputs) / outputs
-    figures["tps_per_user"] = 1e3 / tpot_ms
-    return figures
+    return {
+        "request_rate_per_s": found.output_tps / outputs,
+        "output_tps_total": found.output_tps,
+        "ttft_ms": 1e3 * found.ttft_s,
+        "tpot_ms": tpot_ms,
+        "output_tps_per_gpu": per_gpu,
+        "total_tps_per_gpu": per_gpu * (inputs + outputs) / outputs,
+        "tps_per_user": 1e3 / tpot_ms,
+    }
 
 
 def _answered(asked: SweepQuestion, group: Group, catalogue: Catalogue) -> _Answer:
@@ -224,12 +261,12 @@ def _deployed(
         draft=asked.draft,
         tokens_per_step=asked.tokens_per_step,
     )
-    many = asked.loads_of_a_group >= INTERPOLATED_FROM
+    many = asked.loads_of_a_group >= INTERPOLATED_FROM and not asked.by_rate
     fixed |= {"state": ANSWERED, "method": INTERPOLATED if many else EXACT}
     # The grid spans the whole sweep, so that a row is the same in whatever piece it is computed.
-    ends = [(float(min(loads[name])), float(max(loads[name]))) for name in ("concurrency", "isl", "osl")]
-    table = SweepTable(service, ends[0], ends[1], ends[2], hit) if many else None
-    case = service.case(ends[1][1], ends[2][1], ends[0][1])
+    ends = [(float(min(values)), float(max(values))) for values in loads.values()]
+    table = SweepTable(service, ends[2], ends[0], ends[1], hit) if many else None
+    case = service.case(ends[0][1], ends[1][1], 1.0 if asked.by_rate else ends[2][1])
     for quantity in QUANTITIES:
         for end, ratio in zip(ENDS, _ratios(service, quantity, case), strict=True):
             fixed[f"{quantity}_{end}_ratio"] = round(ratio, 6)
@@ -275,10 +312,14 @@ def _price(
         varying["price_kind"] = np.tile(kinds, count // len(terms))
     missing = np.array([term.reason or None for term in terms], dtype=object)
     if any(missing) and "reason" not in fixed:
-        varying["reason"] = np.tile(missing, count // len(terms))
+        said = np.tile(missing, count // len(terms))
+        held = varying.get("reason", said)
+        varying["reason"] = np.where(held.astype(bool), held, said)
     rate = varying.get("output_tps_total")
-    priced = np.isfinite(usd)
-    if rate is None or not priced.any():
+    if rate is None:
+        return
+    priced = np.isfinite(usd) & np.isfinite(rate)
+    if not priced.any():
         return
     fixed["served_share"] = asked.use.served
     costs = token_costs(

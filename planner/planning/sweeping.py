@@ -22,6 +22,9 @@ from planner.errors import InvalidInput
 MOST_ROWS = 10**10
 """A sweep of more would not end."""
 
+MOST_PER_S = 1_000_000
+"""Requests a second, at most."""
+
 TASK_ROWS = 1 << 15
 """Rows that are computed and written together, about."""
 
@@ -29,7 +32,8 @@ SIZES = ("gpus", "tp", "pp", "ep", "dp", "dcp")
 SETTINGS = ("engine", "weight_dtype", "kv_dtype", *SIZES, "prefix_hit")
 """What a group is made of beside model and accelerator, each an axis, in the order of the rows."""
 
-LOADS = ("isl", "osl", "concurrency")
+LENGTHS, CONCURRENCY, RATE = ("isl", "osl"), "concurrency", "request_rate"
+"""What loads are made of: lengths, and either requests at once or a rate of them; the last runs fastest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +121,8 @@ class SweepQuestion:
         Ids of accelerators.
     settings : dict of str to tuple
         The values of each of `SETTINGS`.
-    loads : dict of str to tuple of int
-        The values of each of `LOADS`.
+    loads : dict of str to tuple of numbers
+        The values of each of `LENGTHS`, and of `CONCURRENCY` or `RATE` [requests/s].
     prices : dict of str to tuple of PriceTerm
         By accelerator; at least one each.
     options : dict
@@ -136,7 +140,7 @@ class SweepQuestion:
     models: tuple[str | Model, ...]
     gpus: tuple[str, ...]
     settings: dict[str, tuple[Any, ...]]
-    loads: dict[str, tuple[int, ...]]
+    loads: dict[str, tuple[int, ...] | tuple[float, ...]]
     prices: dict[str, tuple[PriceTerm, ...]]
     options: dict[str, Any]
     draft: str | None
@@ -146,6 +150,11 @@ class SweepQuestion:
     directory: str
     own: tuple[str, ...]
     catalogue_digest: str
+
+    @property
+    def by_rate(self) -> bool:
+        """Return whether loads are rates, and not requests at once."""
+        return RATE in self.loads
 
     @property
     def loads_of_a_group(self) -> int:
@@ -278,6 +287,46 @@ def _counts(name: str, one: Any) -> Iterator[int]:
         raise InvalidInput(f"{name}: {one!r} is no whole number above 0")
     else:
         yield int(one)
+
+
+def rates(name: str, given: Any) -> tuple[float, ...]:
+    """Return the rates of an axis, each once and in the order in which they were given.
+
+    Parameters
+    ----------
+    name : str
+        What they are, for the message.
+    given : float, str or iterable of these
+        ``2.5``, ``"0.5,1,2"``, ``"1..64"`` for 1, 2, 4, ... up to 64, or a list of such.
+
+    Returns
+    -------
+    tuple of float
+
+    Raises
+    ------
+    InvalidInput
+        For what is no number above 0 and at most a million, and for an axis without values.
+    """
+    found = tuple(dict.fromkeys(rate for one in values(given) for rate in _rates(name, one)))
+    if not found:
+        raise InvalidInput(f"{name}: no value; write it like 0.5,1,2 or 1..64")
+    return found
+
+
+def _rates(name: str, one: Any) -> Iterator[float]:
+    first, _, last = one.partition("..") if isinstance(one, str) else (one, "", "")
+    try:
+        low, high = float(first), float(last or first)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if isinstance(one, bool) or not 0 < low <= high <= MOST_PER_S:
+        raise InvalidInput(
+            f"{name}: {one!r} is not possible; above 0 and at most {MOST_PER_S:,}, or 1..64 upwards"
+        )
+    while low <= high:
+        yield low
+        low *= 2
 
 
 def values(given: Any) -> tuple[Any, ...]:

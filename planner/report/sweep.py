@@ -33,7 +33,7 @@ _BEST = (
     Column("weight_dtype", "weights"),
     Column("isl_tokens", "tokens\nin", right=True, show="{:,}".format),
     Column("osl_tokens", "tokens\nout", right=True, show="{:,}".format),
-    Column("concurrency", "requests\nat once", right=True, show="{:,}".format),
+    Column("concurrency", "requests\nat once", right=True, show=number),
     Column("output_tps_per_gpu", "output tok/s\na GPU", right=True, show=number),
     Column("tps_per_user", "tok/s a\nrequest", right=True, show=number),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -54,8 +55,8 @@ class Summary:
     def add_rows(self, rows: Rows) -> None:
         """Count the rows of one piece."""
         self.rows += rows.count
-        state = rows.fixed["state"]
-        self.states[state] = self.states.get(state, 0) + rows.count
+        for state, count in _counted(rows, "state"):
+            self.states[state] = self.states.get(state, 0) + count
         for reason, count in _counted(rows, "reason"):
             self._add_reason(reason, count)
         for name in SUMMED:
@@ -115,12 +116,10 @@ def _best_of(rows: Rows) -> dict[str, dict[str, Any]]:
 
 
 def _counted(rows: Rows, column: str) -> Iterator[tuple[str, int]]:
-    if rows.fixed.get(column):
+    if column in rows.varying:
+        yield from Counter(value for value in rows.varying[column].tolist() if value).items()
+    elif rows.fixed.get(column):
         yield rows.fixed[column], rows.count
-    elif column in rows.varying:
-        values = rows.varying[column].tolist()
-        for reason in dict.fromkeys(value for value in values if value):
-            yield reason, values.count(reason)
 
 
 def record_at(rows: Rows, place: int) -> dict[str, Any]:
