@@ -73,7 +73,8 @@ def read_report(fields: Fields) -> Iterator[Run]:
         made = item.child("run_stats", "requests_made")
         strategy = config.child("strategy")
         backend = [config.child("backend").text("model"), item.child("worker").text("backend_model")]
-        start = item.number("start_time") or item.child("run_stats").number("start_time")
+        places = (item, item.child("scheduler_metrics"), item.child("run_stats"))
+        start = next(filter(None, (place.number("start_time") for place in places)), None)
         yield _run(
             item,
             stat,
