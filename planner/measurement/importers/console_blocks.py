@@ -17,6 +17,7 @@ _BLOCK_END = re.compile(r"={30,}$")
 _LINE = re.compile(r"([A-Z][^:]{2,60}):\s+(\S[^:]*)$")
 _TOLD = re.compile(r"(Traffic request rate|Maximum request concurrency|Maximum concurrency):\s*(\S+)")
 _COMMAND = re.compile(r"bench_serving|bench serve|benchmark_serving")
+_SETTINGS = re.compile(r"\bNamespace\(.*?[( ]model='([^']+)'")
 LONGEST_COMMAND = 40
 
 
@@ -76,6 +77,9 @@ class _Command:
         self._lines: list[str] | None = None
 
     def take(self, text: str) -> None:
+        if "Namespace(" in text and (settings := _SETTINGS.search(text)):
+            # The client prints what it was told.
+            self.options.setdefault("model", settings[1])
         if self._lines is None and not (_COMMAND.search(text) and "--" in f"{text}\\--"):
             return
         self._lines = [*(self._lines or []), text.rstrip("\\")]

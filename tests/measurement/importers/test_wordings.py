@@ -60,6 +60,14 @@ def test_a_block_behind_a_progress_bar_is_read(read) -> None:
     assert found.serving[0].cells["ttft_ms_mean"] == "60.77"
 
 
+def test_the_model_is_read_from_the_settings_that_the_client_prints(read) -> None:
+    settings = (
+        "Namespace(backend='vllm', model='google/gemma-4-26B-A4B-it', tokenizer=None, num_prompts=100)\n"
+    )
+    (row,) = read(settings + BLOCK, model="").serving
+    assert row.cells["model"] == "google/gemma-4-26B-A4B-it"
+
+
 def test_an_old_block_of_sglang_calls_its_total_otherwise_and_times_nothing(read) -> None:
     text = BLOCK.replace("Total Token throughput (tok/s): ", "Total throughput (tok/s):")
     (row,) = read(text + "Median TPOT (ms): 3\n").serving
