@@ -17,7 +17,10 @@ GAP = 2
 """Columns of the screen between two columns of a table."""
 
 LEAST_FLEXIBLE = 7
-"""Width down to which a column that may wrap gives way."""
+"""Width down to which a column that may wrap gives way, where it has no longer word."""
+
+LONGEST_WORD = 10
+"""Letters of a word that a column keeps on one line; longer ones, such as addresses, are cut."""
 
 
 def draw_table(console: Console, table: Table, styles: Iterable[str] = ()) -> None:
@@ -37,31 +40,35 @@ def draw_table(console: Console, table: Table, styles: Iterable[str] = ()) -> No
     if table.title:
         console.print(Text(table.title, style="bold"))
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for column in table.columns:
+    rows = table.cells()
+    least = _least_widths(table, rows)
+    for column, width in zip(table.columns, least, strict=True):
         drawn.add_column(
             Text(column.heading),
             justify="right" if column.right else "left",
             no_wrap=not column.flexible,
             overflow="fold",
+            min_width=width if column.flexible else None,
         )
-    rows = table.cells()
     row_styles = list(styles) or [""] * len(rows)
     for cells, style in zip(rows, row_styles, strict=True):
         drawn.add_row(*(Text(cell) for cell in cells), style=style or None)
-    needed = _least_width(table, rows)
+    needed = sum(least) + GAP * (len(least) - 1)
     if needed > console.width:
         drawn.width = needed
     console.print(drawn, crop=False)
 
 
-def _least_width(table: Table, rows: list[list[str]]) -> int:
-    """Return the columns of the screen that a table takes when only its flexible columns give way."""
-    total = -GAP
+def _least_widths(table: Table, rows: list[list[str]]) -> list[int]:
+    """Return the columns of the screen that each column takes when only flexible ones give way."""
+    found = []
     for number, column in enumerate(table.columns):
         texts = [*column.heading.split("\n"), *(cells[number] for cells in rows)]
         widest = max(cell_len(text) for text in texts)
-        total += GAP + (min(widest, LEAST_FLEXIBLE) if column.flexible else widest)
-    return total
+        word = max((cell_len(word) for text in texts for word in text.split()), default=0)
+        least = max(LEAST_FLEXIBLE, min(word, LONGEST_WORD))
+        found.append(min(widest, least) if column.flexible else widest)
+    return found
 
 
 def draw_facts(console: Console, facts: Iterable[tuple[str, str]], label_width: int = 0) -> None:

@@ -28,6 +28,9 @@ choice. What both have in common cancels, so the true spread of a ratio is no la
 
 EVEN = 0.5
 
+MANY = 6
+"""Options beyond which a report does not tell of every two of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -118,6 +121,13 @@ class Ranking:
     def names(self) -> tuple[str, ...]:
         """Return the names, the best first."""
         return tuple(option.name for option in self.options)
+
+    @property
+    def told_pairs(self) -> tuple[Pair, ...]:
+        """Return the pairs to tell of: all of few options, and of many the first with each other one."""
+        if len(self.options) <= MANY:
+            return self.pairs
+        return tuple(pair for pair in self.pairs if self.names[0] in (pair.ahead, pair.behind))
 
     @property
     def winners(self) -> tuple[str, ...]:

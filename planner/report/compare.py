@@ -253,7 +253,7 @@ class CompareReport(Answers[CompareAnswer]):
 
     def __str__(self) -> str:
         """Return the answer in words, a line for each pair."""
-        lines = [pair_sentence(pair, self.ranking.priced) for pair in self.ranking.pairs]
+        lines = [pair_sentence(pair, self.ranking.priced) for pair in self.ranking.told_pairs]
         return "\n".join([self.sentence, *lines[1:]])
 
     def tables(self) -> tuple[Table, ...]:

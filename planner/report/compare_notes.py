@@ -67,7 +67,7 @@ def compare_notes(
         said += _basis(shown, ranking, by_model)
         said += _differences(shown)
     if ranking.pairs:
-        said += [flip_sentence(pair) for pair in ranking.pairs[1:]]
+        said += [flip_sentence(pair) for pair in ranking.told_pairs[1:]]
         if text := kinds_sentence(kinds):
             said.append(text)
         if lacking:

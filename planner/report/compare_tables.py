@@ -208,8 +208,10 @@ def pairs_table(report: CompareReport) -> Table | None:
         Column("now", "ratio\nnow", right=True, show="{:.2f}".format),
     )
     unit = f"for each {report.currency.unit} an hour" if report.ranking.priced else "of each GPU"
-    title = f"Two by two, by output tok/s {unit}"
-    return Table(columns, tuple(_pair_row(pair) for pair in report.ranking.pairs), title)
+    ranking = report.ranking
+    which = "Two by two" if ranking.told_pairs == ranking.pairs else "The first against each other"
+    rows = tuple(_pair_row(pair) for pair in ranking.told_pairs)
+    return Table(columns, rows, f"{which}, by output tok/s {unit}")
 
 
 def _pair_row(pair: Pair) -> dict[str, Any]:

@@ -154,6 +154,6 @@ def _price(answer: PredictAnswer) -> str:
     hourly = hourly_cost_usd(gpus=answer.gpus, usd_per_gpu_hour=usd)
     gpus = "1 GPU" if answer.gpus == 1 else f"{answer.gpus} GPUs"
     return (
-        f"{gpus} x {usd:,.2f} = {hourly:,.2f} USD/h ({price_text(price)}); money per token is at full load: no "
-        "idle and no failed hour is in it"
+        f"{gpus} x {usd:,.2f} = {hourly:,.2f} USD/h ({price_text(price)}); money per token is at full load: "
+        "no idle and no failed hour is in it"
     )

@@ -200,3 +200,10 @@ def test_a_ratio_of_prices_is_the_same_in_any_currency(planner):
 def test_an_exact_flip_has_no_empty_brackets(planner):
     words = ("breakeven", "--model", "kimi-k3", "--gpu", "b300", "--price-kind", "own,3y-rental")
     assert "()" not in planner(*words, "--isl", "1024", "--osl", "400").out
+
+
+def test_words_are_not_broken_where_the_terminal_is_narrow(planner, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    words = planner(*ARTICLE, *PAIR).out.split()
+    for word in ("B300-SXM", "interval,", "measured", "throughput"):
+        assert word in words

@@ -243,3 +243,13 @@ def test_the_weight_of_a_cached_token_is_told_as_assumed(planner):
     cached, whole = (made[f"usd_per_million_{name}"]["value"] for name in ("cached", "input"))
     assert cached == pytest.approx(made["cached_weight"] * whole, rel=1e-12)
     assert "cached input at 0.1 times input (assumed)" in " ".join(planner(*ARTICLE, *PRICES).out.split())
+
+
+def test_of_many_accelerators_only_pairs_with_the_first_are_told(catalogue):
+    made = report(*(answer(gpu, 100.0 * place) for place, gpu in enumerate(catalogue.gpu_ids()[:12], 1)))
+    assert len(made.ranking.pairs) == 66
+    assert len(made.to_dict()["pairs"]) == 66
+    text = drawn(made)
+    assert "The first against each other, by output tok/s of each GPU" in text
+    assert " ".join(text.split()).count(" wins if its price is under ") == 11
+    assert len(drawn(three()).split("Two by two")[1].split("\n\n")[0].splitlines()) == 4 + 3
