@@ -66,7 +66,7 @@ def test_a_plan_is_run_and_its_rows_are_kept(planner, plan, tmp_path, monkeypatc
     assert made["schema"] == "planner.measure.engine/1"
     (run,) = made["runs"]
     assert (run["model"], run["points"], run["timed"]) == ("llama-3.1-8b", 1, 1)
-    assert sorted(Path(path).parent.name for path in run["written"]) == ["serving", "startup_logs"]
+    assert sorted(Path(path).parent.name for path in run["written"]) == ["engine", "serving", "startup_logs"]
     checked = planner("validate", str(tmp_path / "mine" / "serving" / "engine.csv"), "--json")
     assert json.loads(checked.out)["predicted"] == 1
 

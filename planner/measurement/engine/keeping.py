@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +13,12 @@ from planner.catalogue import Catalogue, Gpu
 from planner.errors import PlannerError
 from planner.measurement.engine.rows import serving_rows
 from planner.measurement.engine.running import EngineResult
+from planner.measurement.gpu.environment import driver_facts
 from planner.measurement.importers.formats import read_results
 from planner.measurement.importers.sources import open_source
 from planner.measurement.importers.tidy import startup_row
 from planner.measurement.static_runs import OWN_ENGINE
-from planner.measurement.user_folder import append_rows
+from planner.measurement.user_folder import append_rows, user_folder
 
 NAME = "engine"
 """Name of the CSVs that rows go to, in the folder of each kind."""
@@ -134,12 +137,31 @@ def keep(result: EngineResult, catalogue: Catalogue, gpu: str, date: str, folder
     Returns
     -------
     list of Path
-        The files that took rows.
+        The file of raw results with what they were measured on, and the CSVs that took rows.
     """
     kept = rows_of(result, catalogue.gpu(gpu), date)
-    written = []
+    written = [_sidecar(result, gpu, date, folder)]
     if kept.serving:
         written.append(append_rows("serving", kept.serving, name=NAME, folder=folder).path)
     if kept.startup:
         written.append(append_rows("startup_logs", kept.startup, name=NAME, folder=folder).path)
     return written
+
+
+def _sidecar(result: EngineResult, gpu: str, date: str, folder: str | None) -> Path:
+    """Write what was asked for, on what it ran, and everything that came of it, beside the rows."""
+    directory = user_folder(folder) / "engine"
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{time.strftime('%Y%m%dT%H%M%S')}-{result.model.id}-{weights_of(result)}.json"
+    told = {
+        "date": date,
+        "gpu": gpu,
+        "exit_code": result.exit_code,
+        "run": result.run.model_dump(mode="json"),
+        "environment": driver_facts(),
+        "records": list(result.records),
+    }
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+    return path

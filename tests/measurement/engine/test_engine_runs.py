@@ -62,14 +62,17 @@ def test_known_times_are_read_back(engine, catalogue):
 def test_rows_are_kept_and_can_be_validated(engine, catalogue):
     result = started(catalogue, engine / "run", points=POINTS)
     paths = keep(result, catalogue, "h200", "2026-11-30", str(engine / "mine"))
-    assert [path.parent.name for path in paths] == ["serving", "startup_logs"]
-    points = load_serving(paths[0])
+    assert [path.parent.name for path in paths] == ["engine", "serving", "startup_logs"]
+    raw = json.loads(paths[0].read_text(encoding="utf-8"))
+    assert raw["records"] == list(result.records)
+    assert raw["run"]["model"] == "llama-3.1-8b"
+    points = load_serving(paths[1])
     assert [bool(point.flags & ServingFlag.STATIC_BATCH) for point in points] == [True, True, False]
     assert {point.gpu for point in points} == {"h200-sxm"}
     assert {point.kv_dtype for point in points} == {"bf16"}
     assert points[1].tpot_ms_median == pytest.approx(1e3 * fake.STEP_S, rel=0.5)
     assert points[2].output_tps_per_gpu == points[2].output_tps_total
-    memory = validate_file(paths[1], catalogue)
+    memory = validate_file(paths[2], catalogue)
     assert memory.scores()["weights_gib"].median_ape < 0.01
     assert memory.scores()["max_concurrency"].median_ape < 0.01
     (made,) = memory.predictions
