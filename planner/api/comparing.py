@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import one_of, open_catalogue
@@ -153,25 +153,17 @@ def _report(
     from planner.report.compare_notes import compare_notes, left_out_notes, shown_in
     from planner.report.hosted import hosted_notes
 
-    answers = []
-    refused: dict[str, PlannerError] = {}
-    for card in asked.gpus:
-        try:
-            found = outcome(
-                asked,
-                card,
-                throughput=throughput,
-                slo=slo,
-                speculation=speculation,
-                network_bytes_per_s=network_bytes_per_s,
-            )
-        except (Unsupported, IllegalDeployment) as error:
-            refused[card.id] = error
-            continue
-        answers.append(answer_of(asked, card, found, use))
-    if not answers:
-        raise next(iter(refused.values()))
-    left_out = {gpu: str(error) for gpu, error in refused.items()}
+    def found_on(card: Gpu) -> Compared:
+        return outcome(
+            asked,
+            card,
+            throughput=throughput,
+            slo=slo,
+            speculation=speculation,
+            network_bytes_per_s=network_bytes_per_s,
+        )
+
+    answers, left_out = _answers(asked, found_on, use)
     if all(answer.found.state == "not measured" for answer in answers):
         raise InvalidInput(answers[0].found.reason)
     ordered, ranking, by_model = in_order(answers)
@@ -196,6 +188,22 @@ def _report(
         hosted=hosted,
         currency=currency,
     )
+
+
+def _answers(
+    asked: Question, found_on: Callable[[Gpu], Compared], use: Use
+) -> tuple[list[CompareAnswer], dict[str, str]]:
+    """Return the answers, and why accelerators that cannot run what was asked have none."""
+    answers = []
+    refused: dict[str, PlannerError] = {}
+    for card in asked.gpus:
+        try:
+            answers.append(answer_of(asked, card, found_on(card), use))
+        except (Unsupported, IllegalDeployment) as error:
+            refused[card.id] = error
+    if not answers:
+        raise next(iter(refused.values()))
+    return answers, {gpu: str(error) for gpu, error in refused.items()}
 
 
 def hosted_answers(asked: Question, api_price: tuple[float, ...] | None) -> tuple[HostedAnswer, ...]:

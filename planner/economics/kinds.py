@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.catalogue import PriceKind
 from planner.errors import InvalidInput
+
+PAID_WHEN_USED = (PriceKind.ON_DEMAND.value, PriceKind.SPOT.value)
+"""Kinds of rent that end with the use; what is reserved, owned or stated by the user is paid idle too."""
 
 
 def check_kinds(kinds: Mapping[str, str], mixed_kinds: bool = False) -> str | None:

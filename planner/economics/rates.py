@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from planner.errors import InvalidInput
-
-
-def _positive(name: str, value: float, unit: str) -> float:
-    if not math.isfinite(value) or value <= 0:
-        raise InvalidInput(f"{name} must be a finite number above 0 {unit}, not {value}")
-    return value
+from planner.economics.amounts import positive
 
 
 def hourly_cost_usd(*, gpus: int, usd_per_gpu_hour: float) -> float:
@@ -33,7 +25,7 @@ def hourly_cost_usd(*, gpus: int, usd_per_gpu_hour: float) -> float:
     InvalidInput
         When either is not a finite number above 0.
     """
-    return _positive("gpus", gpus, "GPUs") * _positive("usd_per_gpu_hour", usd_per_gpu_hour, "USD/h")
+    return positive("gpus", gpus, "GPUs") * positive("usd_per_gpu_hour", usd_per_gpu_hour, "USD/h")
 
 
 def output_rate_per_usd_per_hour(*, output_tokens_per_s: float, gpus: int, usd_per_gpu_hour: float) -> float:
@@ -62,5 +54,5 @@ def output_rate_per_usd_per_hour(*, output_tokens_per_s: float, gpus: int, usd_p
     -----
     1 tok/s per USD/h is 3,600 output tokens per dollar, so the figure is also tokens per dollar over 3,600.
     """
-    rate = _positive("output_tokens_per_s", output_tokens_per_s, "tok/s")
+    rate = positive("output_tokens_per_s", output_tokens_per_s, "tok/s")
     return rate / hourly_cost_usd(gpus=gpus, usd_per_gpu_hour=usd_per_gpu_hour)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from planner.catalogue import PriceKind
 from planner.economics import HostedPrice, PricePerHour, Use
+from planner.economics.kinds import PAID_WHEN_USED
 from planner.economics.monthly import output_tokens_per_month, usd_per_month
 from planner.economics.tokens import usd_per_million_tokens
 from planner.errors import InvalidInput
@@ -19,9 +19,6 @@ from planner.planning.breakeven import PaidFor
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-PAID_WHEN_USED = (PriceKind.ON_DEMAND.value, PriceKind.SPOT.value)
-"""Kinds of prices that end with the use; what is reserved, owned or stated by the user is paid idle too."""
 
 LOADS = 29
 """Loads of which the best counts where none is stated: two to a doubling, up to 16,384 requests at once."""

@@ -19,13 +19,11 @@ from planner.economics import (
     flip_utilisation,
     usd_per_month,
 )
+from planner.economics.kinds import PAID_WHEN_USED
 from planner.errors import Unsupported
 from planner.report.base import Report
 from planner.report.provenance import parts_record, sources_table
 from planner.report.table import Column, Table, records_to_csv
-
-PAID_WHEN_USED = (PriceKind.ON_DEMAND, PriceKind.SPOT)
-"""Kinds of rent that are paid for used hours alone; any other is committed to."""
 
 TOLD_AS = {field: name.replace("_", " ") for name, field in OWNING_ARGUMENTS.items()}
 """What people call the fields of the terms."""
