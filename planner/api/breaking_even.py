@@ -232,6 +232,7 @@ def _by_dtype(
     from planner.report.breakeven_notes import about
     from planner.report.compare_notes import shown_in
 
+    dtypes = list(dict.fromkeys(dtypes))
     if len(dtypes) < 2:
         raise InvalidInput("over weight-dtype: name the formats, such as --weight-dtype bf16,fp8,mxfp4")
     rows: list[DtypeRow] = []

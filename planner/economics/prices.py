@@ -129,7 +129,7 @@ def given_price(usd_per_gpu_hour: float) -> PricePerHour:
         raise InvalidInput(
             f"price {usd_per_gpu_hour:g} is out of range; {low:g} to {high:,.0f} USD per GPU-hour"
         )
-    return PricePerHour(usd_per_gpu_hour, GIVEN, "given by you")
+    return PricePerHour(float(usd_per_gpu_hour), GIVEN, "given by you")
 
 
 def catalogue_price(*, gpu: str, kind: PriceKind | str, quotes: Sequence[Price]) -> PricePerHour:

@@ -71,3 +71,11 @@ def test_a_kind_that_nobody_quotes_names_those_that_are(catalogue):
 def test_a_price_out_of_range_is_refused_with_the_range(bad):
     with pytest.raises(InvalidInput, match=r"out of range; 0\.01 to 1,000 USD per GPU-hour"):
         given_price(bad)
+
+
+def test_a_price_of_numpy_is_a_number_that_json_has():
+    import json
+
+    import numpy as np
+
+    assert json.dumps(given_price(np.float32(2.5)).usd_per_gpu_hour) == "2.5"

@@ -181,3 +181,11 @@ def test_by_format_without_prices_gpu_hours_are_not_called_usd(catalogue):
     (row, *_) = breakeven(**asked, price=2.0, catalogue=catalogue).to_dict()["by_weight_dtype"]
     assert row["gpu_hours_per_million_output"] is None
     assert len(row["usd_per_million_output"]) == 2
+
+
+def test_a_format_that_is_named_twice_is_one(catalogue):
+    asked = {**PAIR, "over": "weight-dtype", "catalogue": catalogue}
+    with pytest.raises(PlannerError, match="name the formats"):
+        breakeven(**asked, weight_dtype="mxfp4,mxfp4")
+    made = breakeven(**asked, weight_dtype="mxfp4,bf16,mxfp4")
+    assert [row.dtype for row in made.dtypes] == ["mxfp4", "bf16"]
