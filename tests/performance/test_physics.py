@@ -78,7 +78,9 @@ def test_no_step_is_faster_than_reading_weights_and_caches_at_nameplate_bandwidt
 def test_no_prefill_beats_dense_peak(number, isl):
     one = service(number)
     parameters = one.parameters(*(np.array([value]) for value in (float(isl), 512.0, 1.0)))
-    time = prefill(one.decode.profile, parameters, np.array([float(isl)]), np.zeros(1), floors=False, once=False)
+    time = prefill(
+        one.decode.profile, parameters, np.array([float(isl)]), np.zeros(1), floors=False, once=False
+    )
     profile = one.decode.profile
     light = (profile.dense_light_s + profile.expert_light_s * profile.dp) * isl
     assert time[0] >= light[0]
