@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+Placed = tuple[str | int, Mapping[str, str]]
+"""A row with its place."""
 
 LATENCIES = (
     "ttft_ms_median",
@@ -26,6 +29,8 @@ EXACT = 2e-4
 """Relative difference of figures of one run that were rounded elsewhere."""
 ALIKE = 0.01
 """Relative difference of the rates and lengths of one run, whose duration two formats bound differently."""
+BUCKET = 0.01
+"""Step of latencies by which rows are sorted; above the tolerances of all that are 1 ms or more."""
 ENOUGH = 3
 """Latencies that agree to their last digits: repeated runs of one set-up differ by 3 %."""
 
@@ -55,6 +60,62 @@ def same_run(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     if len(latencies) >= ENOUGH:
         return all(_alike(one, other, name, ALIKE) for name in rates)
     return bool(latencies or rates) and all(_alike(one, other, name, EXACT) for name in rates)
+
+
+class Shortlist:
+    """Rows among which a run is looked for: where two have a latency in common, it tells most of them apart."""
+
+    def __init__(self) -> None:
+        self._by_pattern: dict[tuple[str, ...], list[Placed]] = {}
+        self._by_latency: dict[tuple[tuple[str, ...], str, int], list[Placed]] = {}
+
+    def add(self, row: Mapping[str, str], where: str | int) -> None:
+        """Add a row with its place.
+
+        Parameters
+        ----------
+        row : mapping of str to str
+            Cells by column.
+        where : str or int
+            Its place.
+        """
+        pattern = _latencies(row)
+        self._by_pattern.setdefault(pattern, []).append((where, row))
+        for name in pattern:
+            self._by_latency.setdefault((pattern, name, _bucket(row, name)), []).append((where, row))
+
+    def near(self, row: Mapping[str, str]) -> Iterator[Placed]:
+        """Yield every row that may be the same run as one.
+
+        Parameters
+        ----------
+        row : mapping of str to str
+            Cells by column.
+
+        Yields
+        ------
+        tuple of str or int and mapping
+            Place and cells.
+        """
+        mine = _latencies(row)
+        for pattern, rows in self._by_pattern.items():
+            common = next((name for name in mine if name in pattern), None)
+            if common is None:
+                yield from rows
+                continue
+            bucket = _bucket(row, common)
+            for near in (bucket - 1, bucket, bucket + 1):
+                yield from self._by_latency.get((pattern, common, near), ())
+
+
+def _latencies(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name in LATENCIES if _number(row.get(name, "")) is not None)
+
+
+def _bucket(row: Mapping[str, str], name: str) -> int:
+    """Return which of steps of 1 % a latency falls into; what counts as alike is never two steps apart."""
+    value = (_number(row[name]) or 0.0) * (1000 if name == "e2e_s_median" else 1)
+    return math.floor(math.log(value) / math.log1p(BUCKET)) if 1 <= value < math.inf else -1
 
 
 def same_facts(one: Mapping[str, str], other: Mapping[str, str]) -> bool:

@@ -15,7 +15,7 @@ from typing import IO, Any, Literal
 
 from planner.errors import InvalidInput
 from planner.measurement.csvtable import read_csv
-from planner.measurement.same_run import same_facts, same_run
+from planner.measurement.same_run import Shortlist, same_facts, same_run
 from planner.measurement.serving_points import COLUMNS
 
 Kind = Literal["serving", "startup_logs", "kernels"]
@@ -280,14 +280,14 @@ class _Known:
 
     def __init__(self, kind: Kind) -> None:
         self._same, self._apart = _SAME[kind], _APART[kind]
-        self._rows: dict[tuple[str, ...], list[tuple[str | int, Mapping[str, str]]]] = {}
+        self._rows: dict[tuple[str, ...], Shortlist] = {}
 
     def add(self, row: Mapping[str, str], where: str | int) -> None:
-        self._rows.setdefault(self._key(row), []).append((where, row))
+        self._rows.setdefault(self._key(row), Shortlist()).add(row, where)
 
     def find(self, row: Mapping[str, str]) -> str | int | None:
-        others = self._rows.get(self._key(row), ())
-        return next((where for where, other in others if self._same(row, other)), None)
+        others = self._rows.get(self._key(row), Shortlist())
+        return next((where for where, other in others.near(row) if self._same(row, other)), None)
 
     def _key(self, row: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(row.get(name, "").casefold() for name in self._apart)
