@@ -63,7 +63,7 @@ def same_run(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
 
 
 class Shortlist:
-    """Rows among which a run is looked for: where two have a latency in common, it tells most of them apart."""
+    """Rows among which a run is looked for; a latency that two have in common tells most of them apart."""
 
     def __init__(self) -> None:
         self._by_pattern: dict[tuple[str, ...], list[Placed]] = {}
