@@ -35,7 +35,7 @@ ALLOWED = {
     "economics": {"numpy", "pydantic"},
     "planning": {"numpy", "pydantic", "scipy"},
     "measurement": {"pandas", "numpy", "scipy", "pydantic"},
-    "report": {"pandas", "plotly", "pyarrow", "rich"},
+    "report": {"numpy", "pandas", "plotly", "pyarrow", "rich"},
     "cli": {"click", "distributed", "rich", "yaml"},
     "dashboard": {"pandas", "plotly", "streamlit"},
 }

@@ -14,7 +14,8 @@ from planner.report.base import Report
 from planner.report.prediction_text import number
 from planner.report.provenance import sources_table
 from planner.report.sentences import gpu_label
-from planner.report.sweep_parts import Summary, csv_header, csv_text, records
+from planner.report.sweep_parts import Summary, records
+from planner.report.sweep_text import csv_bytes, csv_header
 from planner.report.table import Column, Table, facts_table, frame_of
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class SweepReport(Report):
             if not self.out.endswith(".csv"):
                 raise InvalidInput(f"the rows stand in {self.out}; read them with to_frame()")
             return Path(self.out).read_text(encoding="utf-8")
-        return csv_header() + csv_text(self.parts)
+        return csv_header() + csv_bytes(self.parts).decode()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return every row as a pandas frame, read from the file where they are in one."""

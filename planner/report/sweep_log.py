@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from planner.errors import InvalidInput
-from planner.report.sweep_parts import CSV, Part, Summary, arrow_schema, csv_header
+from planner.report.sweep_parts import CSV, Part, Summary, arrow_schema
+from planner.report.sweep_text import csv_header
 
 MAGIC = b"planner sweep 2\n"
 FRAME, SUM = struct.Struct("<4sQQQ"), struct.Struct("<I")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import Unsupported
 from planner.planning.sweep_rows import COLUMNS, Rows, Sweeper
 from planner.planning.sweeping import SweepQuestion, Task
+from planner.report.sweep_text import csv_bytes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -203,50 +203,8 @@ def part_of(sweeper: Sweeper, task: Task, form: str) -> Part:
         summary.add_rows(one)
     if form == MEMORY:
         return Part(task.number, b"", rows, summary)
-    payload = csv_text(rows).encode() if form == CSV else _arrow_bytes(rows)
+    payload = csv_bytes(rows) if form == CSV else _arrow_bytes(rows)
     return Part(task.number, payload, (), summary)
-
-
-def csv_header() -> str:
-    """Return the first line of the CSV of a sweep."""
-    return ",".join(COLUMNS) + "\n"
-
-
-def csv_text(parts: Sequence[Rows]) -> str:
-    """Return rows as lines of CSV without a header; numbers have seven digits."""
-    return "".join(_csv_lines(rows) for rows in parts)
-
-
-def _csv_lines(rows: Rows) -> str:
-    template, columns = [], []
-    for name in COLUMNS:
-        if name not in rows.varying:
-            template.append(_cell(rows.fixed.get(name)).replace("%", "%%"))
-            continue
-        values = rows.varying[name]
-        if COLUMNS[name] is str:
-            template.append("%s")
-            columns.append([_cell(value) for value in values.tolist()])
-        elif COLUMNS[name] is float and (values != values).any():
-            template.append("%s")
-            columns.append([f"{value:.7g}" if value == value else "" for value in values.tolist()])
-        else:
-            template.append("%.7g" if COLUMNS[name] is float else "%d")
-            columns.append(values.tolist())
-    line = ",".join(template) + "\n"
-    return "".join([line % values for values in zip(*columns, strict=True)])
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.7g}"
-    if not isinstance(value, str):
-        return str(value)
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow([value])
-    return text.getvalue()
 
 
 def arrow_schema() -> pyarrow.Schema:
