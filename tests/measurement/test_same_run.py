@@ -34,3 +34,13 @@ def test_few_of_many_runs_are_near_one() -> None:
     near = [where for where, _ in rows.near(written({"ttft_ms_median": 100 * 1.01**500}, 12))]
     assert 500 in near
     assert len(near) <= 5
+
+
+def test_formats_that_take_the_rate_over_other_spans_tell_of_one_run() -> None:
+    """A run of which requests failed: 24.83 tok/s over those that ended, 14.65 over all of it."""
+    six = dict(zip(LATENCIES, (10645.54, 13068.23, 10328.88, 19.46, 20.27, 19.454), strict=False))
+    one, other = written(six, 12), {**written(six, 12), "output_tps_total": "172"}
+    assert same_run(one, other)
+    assert same_run({**one, "output_tps_total": "101.1"}, {**written(dict(list(six.items())[:3]), 12)})
+    assert not same_run(written(dict(list(six.items())[:3]), 12), other)
+    assert not same_run(one, {**other, "ttft_ms_median": "10650"})
