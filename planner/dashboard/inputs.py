@@ -12,6 +12,7 @@ from planner.dashboard.scenario import ENGINES, KV_DTYPES, MOST_GPUS, OWN_MODEL,
 from planner.report.sentences import gpu_label
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+PAGE = "page"
 AS_PUBLISHED, SMALLEST = "as published", "the smallest that fits"
 
 
@@ -27,9 +28,16 @@ def forget_inputs() -> None:
         del st.session_state[key]
 
 
+def enter(page: str) -> None:
+    """Say which page is drawn; its controls start from the scenario when it is opened again."""
+    if st.session_state.get(PAGE) != page:
+        forget_inputs()
+        st.session_state[PAGE] = page
+
+
 def _seeded(name: str, value: Any) -> str:
-    """Return the key of a control; a page that is opened again starts from the scenario."""
-    key = f"input {name}"
+    """Return the key of a control; controls of one page are others than those of the next."""
+    key = f"input {st.session_state[PAGE]} {name}"
     if key not in st.session_state:
         st.session_state[key] = value
     return key

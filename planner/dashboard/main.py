@@ -8,13 +8,13 @@ from importlib import import_module
 import streamlit as st
 
 from planner.dashboard.asking import catalogue
-from planner.dashboard.inputs import forget_inputs, lengths, model_and_gpus, prices, scenario
+from planner.dashboard.inputs import enter, forget_inputs, lengths, model_and_gpus, prices, scenario
 from planner.dashboard.scenario import read_link, write_link
 from planner.dashboard.showing import answering
 from planner.dashboard.text import plain
 
 PAGES = ("overview", "fit", "compare", "frontier", "cost", "plan", "measure", "catalogue", "accuracy")
-"""Modules of `planner.dashboard.pages`. They have no icons: browsers would fetch those from elsewhere."""
+"""Modules of `planner.dashboard.views`. They have no icons: browsers would fetch those from elsewhere."""
 
 WITHOUT_QUESTION = ("measure", "catalogue", "accuracy")
 """Pages that no scenario changes."""
@@ -43,7 +43,8 @@ def show_page(name: str) -> None:
         One of `PAGES`.
     """
     _follow_link()
-    page = import_module(f"planner.dashboard.pages.{name}")
+    enter(name)
+    page = import_module(f"planner.dashboard.views.{name}")
     if name in WITHOUT_QUESTION:
         page.show()
         return

@@ -174,7 +174,7 @@ def read_link(query: Mapping[str, str], catalogue: Catalogue) -> tuple[Scenario,
     Returns
     -------
     Scenario, list of str
-        A value that is refused keeps what the worked example has.
+        What every page needs and the link lacks is that of the worked example.
     """
     scenario: Scenario = {} if query else dict(WORKED_EXAMPLE)
     refused: list[str] = []

@@ -30,8 +30,8 @@ def warm() -> None:
     # Streamlit warns that a cache is filled outside of a session, which is what this does.
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     from planner.dashboard.asking import ask
-    from planner.dashboard.pages.overview import questions
     from planner.dashboard.scenario import WORKED_EXAMPLE
+    from planner.dashboard.views.overview import questions
 
     for function, asked in questions(dict(WORKED_EXAMPLE)).items():
         ask(function, asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,8 +34,16 @@ def answering() -> Iterator[None]:
 
 def without_folder(text: str) -> str:
     """Return a text without the folder of this session's uploads."""
+    return _hiding()(text)
+
+
+def _hiding() -> Callable[[str], str]:
+    """Return what takes the folder of this session's uploads out of a text, also outside of the session."""
     held = st.session_state.get(FOLDER)
-    return text if held is None else text.replace(f"{held.name}/", "")
+    if held is None:
+        return lambda text: text
+    place = re.compile(re.escape(held.name) + r"/(?:results-\d+/)?")
+    return lambda text: place.sub("", text)
 
 
 def show_sentence(report: Report) -> None:
@@ -103,11 +112,10 @@ def _file_name(title: str) -> str:
 
 def offer(label: str, made: Callable[[], str], name: str, kind: str, key: str) -> None:
     """Offer a file that is made when it is asked for, without the folder of this session's uploads."""
-    held = st.session_state.get(FOLDER)
-    hidden = "" if held is None else f"{held.name}/"
+    hide = _hiding()
     st.download_button(
         label,
-        (lambda: made().replace(hidden, "")) if hidden else made,
+        lambda: hide(made()),
         file_name=name,
         mime=kind,
         key=f"offer {label} {key}",

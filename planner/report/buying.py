@@ -25,22 +25,30 @@ def buying_sentence(report: CompareReport) -> str:
     str
         That of the report where no accelerator has figures.
     """
+    return " ".join(part for part in (what_to_take(report), why_and_until_when(report)) if part)
+
+
+def what_to_take(report: CompareReport) -> str:
+    """Return what to take, how many, and what a million tokens cost on it."""
     first = report.answer
     if not first.answered:
         return report.sentence
-    name, costs = gpu_label(first.gpu), first.costs
-    said = f"{first.fit.named}: take {first.gpus} x {name}"
+    said, costs = f"{first.fit.named}: take {first.gpus} x {gpu_label(first.gpu)}", first.costs
     if costs is None:
         rate = first.figures["output_tps_per_gpu"]
         said += f", for {number(rate.value)} output tok/s a GPU (80 % interval {interval(rate)})"
     else:
         cost = costs.usd_per_million_output_all
         said += f", at USD {number(cost.value)} per million output tokens (80 % interval {interval(cost)})"
-    said += f", {first.found.source}."
-    if report.ranking.pairs:
-        pair = report.ranking.pairs[0]
-        said += f" {pair_sentence(pair, report.ranking.priced)} {flip_sentence(pair)}."
-    return said
+    return f"{said}, {first.found.source}."
+
+
+def why_and_until_when(report: CompareReport) -> str:
+    """Return how sure the order is, and at which ratio of prices it flips; empty where one answers alone."""
+    if not report.ranking.pairs:
+        return ""
+    pair = report.ranking.pairs[0]
+    return f"{pair_sentence(pair, report.ranking.priced)} {flip_sentence(pair)}."
 
 
 def card_facts(answer: CompareAnswer) -> tuple[tuple[str, str], ...]:

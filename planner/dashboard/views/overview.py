@@ -11,7 +11,7 @@ from planner.dashboard.inputs import scenario
 from planner.dashboard.scenario import Scenario, arguments
 from planner.dashboard.showing import answering, show_figure, show_named, show_origin, show_rest
 from planner.dashboard.text import plain
-from planner.report.buying import buying_sentence, card_facts, place_text
+from planner.report.buying import card_facts, place_text, what_to_take, why_and_until_when
 from planner.report.compare import CompareReport
 from planner.report.fit import FitReport
 from planner.report.frontier import FrontierReport
@@ -35,7 +35,8 @@ def show() -> None:
     asked = questions(scenario())
     with answering():
         compared: CompareReport = ask("compare", asked["compare"])
-        st.markdown(f"#### {plain(buying_sentence(compared))}")
+        st.markdown(f"#### {plain(what_to_take(compared))}")
+        st.markdown(plain(why_and_until_when(compared)))
         _cards(compared)
         _costs(compared)
     with answering():
