@@ -51,8 +51,8 @@ def same_run(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     Returns
     -------
     bool
-        True when the set-up agrees, and either six latencies to the last printed digit, or three and the rates
-        within 5 %, or, with fewer latencies, all figures that both have.
+        True when the set-up agrees, and either six latencies do to the last printed digit, or three do and the
+        rates within 5 %, or, with fewer latencies, all figures that both have.
     """
     if not all(_agree(one, other, name) for name in SETUP):
         return False
