@@ -340,3 +340,13 @@ def test_the_json_of_a_small_sweep_holds_its_rows(catalogue):
         "isl": "1k,2k",
         "osl": 64,
     }
+
+
+@pytest.mark.parametrize("name", ["rate", "request_rate"])
+def test_a_file_names_axes_as_options_or_arguments_do(tmp_path, capsys, name):
+    from planner.cli.entry import run
+
+    file = tmp_path / "sweep.yaml"
+    file.write_text(f"model: llama-3.1-8b\ngpu: h100\nisl: 1k\nosl: 64\n{name}: [1, 2]\n", encoding="utf-8")
+    assert run(["sweep", str(file), "--json"]) == 0
+    assert [row["request_rate_per_s"] for row in json.loads(capsys.readouterr().out)["results"]] == [1, 2]

@@ -215,12 +215,18 @@ def _read(file: str) -> dict[str, Any]:
         raise InvalidInput(
             f"{file}: holds {shorten(said)}; names and values such as `model: kimi-k3` are needed"
         )
-    options = (one for one in command.params if isinstance(one, click.Option) and one.expose_value)
-    known = [one.name for one in options if one.name and one.name not in WORK]
+    known = _names()
     for name in said:
         if name not in known:
             raise InvalidInput(f"{file}: {unknown_name('name', str(name), known)}")
-    return dict(said)
+    return {known[name]: value for name, value in said.items()}
+
+
+def _names() -> dict[str, str]:
+    """Return the arguments that a file may give, by the names of their options and their own."""
+    options = [one for one in command.params if isinstance(one, click.Option) and one.expose_value]
+    kept = [(one.name, one.opts[0]) for one in options if one.name and one.name not in WORK]
+    return {spelt: name for name, option in kept for spelt in (option[2:].replace("-", "_"), name)}
 
 
 @contextmanager
