@@ -51,7 +51,7 @@ def same_run(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     Returns
     -------
     bool
-        True when the set-up agrees, and either six latencies do to the last printed digit, or three do and the
+        True when the set-up agrees, and six latencies do to the last printed digit, or three of them and the
         rates within 5 %, or, with fewer latencies, all figures that both have.
     """
     if not all(_agree(one, other, name) for name in SETUP):
