@@ -296,6 +296,16 @@ def test_smaller_deployments_are_kept_for_fleets(monkeypatch):
     assert sorted(one.candidate.gpus for one in kept) == [1, 2, 8]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_limit_on_a_time_that_no_request_has_is_not_failed():
+    requests = SimpleNamespace(
+        measured=np.ones(4, bool), ttft_s=np.full(4, 2.0), tpot_s=np.full(4, np.nan), e2e_s=np.full(4, 2.0)
+    )
+    result = SimpleNamespace(requests=requests, flow=SimpleNamespace(offered_per_s=3.0))
+    failed, _ = replica._failed(result, LatencySlo(ttft_s=1.0, tpot_s=1.0))
+    assert [(one.name, one.value_s) for one in failed] == [("ttft_s", 2.0)]
+
+
 def test_limits_that_no_request_keeps_both_are_named():
     """Half of the requests fail one limit, the others the other: each limit alone is kept by enough."""
     slow, fast = np.full(5, 2.0), np.full(5, 0.1)
