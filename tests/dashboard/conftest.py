@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -12,6 +14,14 @@ def script(name):
     from planner.dashboard.main import show_page
 
     show_page(name)
+
+
+@pytest.fixture(autouse=True)
+def main_module():
+    """Put back the main module, which a page takes the place of: processes that are started import it."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture
