@@ -16,7 +16,7 @@ from planner.catalogue.gpu import Gpu
 from planner.catalogue.price import Price
 from planner.catalogue.references import unknown_references
 from planner.catalogue.roots import ROOTS, nearest_root
-from planner.errors import CatalogueError, UnknownName
+from planner.errors import CatalogueError
 from planner.units import format_bytes, format_quantity
 
 if TYPE_CHECKING:
@@ -328,11 +328,7 @@ def _problems(catalogue: Catalogue, root: str, key: str) -> list[Problem]:
     if root == "gpus":
         return check_gpu(catalogue.gpu(key))
     if root == "prices":
-        known = True
-        try:
-            gpu = catalogue.resolve("gpus", key)
-        except UnknownName:
-            known, gpu = False, key
+        known, gpu = catalogue.priced_gpu(key)
         return [problem for price in catalogue.prices_of(gpu) for problem in check_price(price, known)]
     catalogue.load_entry(root, key)
     return [_error(message, *path) for path, message in unknown_references(catalogue, root, key)]

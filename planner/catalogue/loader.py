@@ -90,6 +90,7 @@ class Catalogue:
         self._lists: dict[str, list[Record]] = {}
         self._sources: dict[tuple[Path, str], Source] = {}
         self._names: dict[str, Names] = {}
+        self._priced: dict[Path, dict[str, list[str]]] = {}
 
     # -- what is asked of it ---------------------------------------------------------------------------------
 
@@ -246,17 +247,20 @@ class Catalogue:
         kind = ROOTS[root].kind
         if not isinstance(name, str) or not name.strip():
             raise UnknownName(f"{kind} {name!r} is no name; an id or an alias of the catalogue is needed")
-        if any(document.has(root, name) for document in self._documents(root)):
-            return name
-        names = self._names_of(root)
-        found = names.candidates(name)
+        found = self._candidates(root, name)
         if len(found) == 1:
             return found[0]
         if found:
             raise UnknownName(f"{kind} {name!r} may be any of {', '.join(found)}; name one of them")
         if root == "gpus":
             self._refuse_unmapped(name)
-        raise unknown_name(kind, name, names.known())
+        raise unknown_name(kind, name, self._names_of(root).known())
+
+    def _candidates(self, root: str, name: str) -> list[str]:
+        """Return the ids that a name may stand for; one where it stands for it alone."""
+        if any(document.has(root, name) for document in self._documents(root)):
+            return [name]
+        return list(self._names_of(root).candidates(name))
 
     def aliases(self, root: str, key: str) -> list[str]:
         """Return the other names of an entry, as the files write them."""
@@ -348,27 +352,34 @@ class Catalogue:
         """Return the GPUs that have prices, by their ids; a GPU outside the catalogue keeps its name."""
         return list(dict.fromkeys(self._gpu_key(key) for key in self.ids("prices")))
 
+    def priced_gpu(self, key: str) -> tuple[bool, str]:
+        """Return whether a name that prices stand under is a GPU of the catalogue, and its id or the name."""
+        found = self._candidates("gpus", key)
+        return len(found) == 1, self._gpu_key(key)
+
     def _gpu_key(self, name: str) -> str:
-        try:
-            return self.resolve("gpus", name)
-        except UnknownName:
-            return name
+        found = self._candidates("gpus", name)
+        return found[0] if len(found) == 1 else name
 
     def prices_of(self, gpu: str) -> list[Price]:
         """Return the prices of one GPU by its id, a user's rows over the shipped ones."""
         rows: list[Price] = []
         for document in self._documents("prices"):
-            keys = [
-                key for key in document.ids("prices") if key == gpu or self._is_own_name(document, key, gpu)
-            ]
+            keys = self._price_names(document).get(gpu, ())
             here = [price for key in keys for price in self._price_rows(document, key, gpu)]
             replaced = {price.identity for price in here}
             rows = [price for price in rows if price.identity not in replaced] + here
         return rows
 
-    def _is_own_name(self, document: Document, key: str, gpu: str) -> bool:
-        """Return whether a user's file prices this GPU under another of its names."""
-        return document in self.own and self._gpu_key(key) == gpu
+    def _price_names(self, document: Document) -> dict[str, list[str]]:
+        """Return under which names a file prices each GPU; a user's file may use any of its names."""
+        if document.path not in self._priced:
+            names: dict[str, list[str]] = {}
+            for key in document.ids("prices"):
+                gpu = self._gpu_key(key) if document in self.own else key
+                names.setdefault(gpu, []).append(key)
+            self._priced[document.path] = names
+        return self._priced[document.path]
 
     def _price_rows(self, document: Document, key: str, gpu: str) -> list[Price]:
         entry = document.entry("prices", key)

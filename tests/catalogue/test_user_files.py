@@ -358,3 +358,12 @@ def test_what_is_no_name_is_said_to_be_none(name: object) -> None:
         UnknownName, match=r"^gpu .* is no name; an id or an alias of the catalogue is needed$"
     ):
         load_catalogue().gpu(name)  # type: ignore[arg-type]
+
+
+def test_a_long_file_of_prices_under_unknown_names_is_read_without_a_search_for_near_ones(
+    tmp_path, monkeypatch
+):
+    file = tmp_path / "ours.yaml"
+    file.write_text("prices:\n" + "".join(f"  name-{number}: []\n" for number in range(2000)))
+    monkeypatch.setattr("planner.errors.difflib.get_close_matches", None)
+    assert load_catalogue(extra=[file]).prices("b200-sxm")
