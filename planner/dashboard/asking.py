@@ -15,7 +15,7 @@ from planner.catalogue import Catalogue, Model, load_catalogue
 from planner.dashboard.scenario import OWN_MODEL
 from planner.report.base import Report
 
-KEPT = 400
+KEPT = 200
 """Reports that are kept for all sessions together."""
 
 KEPT_S = 3600.0

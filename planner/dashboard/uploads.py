@@ -27,6 +27,8 @@ from planner.measurement.user_folder import Kind, user_files
 from planner.report.imported import ImportReport
 
 MOST_FILES = 20
+MOST_TEXT_KB = 512
+"""Of a catalogue file or a model's configuration, which are parsed as a whole."""
 KINDS: tuple[Kind, ...] = ("serving", "startup_logs")
 UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -37,7 +39,7 @@ def folder() -> Path:
     return Path(held.name)
 
 
-def kept(name: str, content: bytes, *, under: str) -> Path:
+def kept(name: str, content: bytes, *, under: str, most_kb: int = MOST_UPLOADED_MB * 1024) -> Path:
     """Keep an uploaded file for the session.
 
     Parameters
@@ -48,6 +50,8 @@ def kept(name: str, content: bytes, *, under: str) -> Path:
         What is in it.
     under : str
         Folder within that of the session.
+    most_kb : int
+        How large it may be [KiB].
 
     Returns
     -------
@@ -58,8 +62,8 @@ def kept(name: str, content: bytes, *, under: str) -> Path:
     InvalidInput
         When it is too large.
     """
-    if len(content) > MOST_UPLOADED_MB * 2**20:
-        raise InvalidInput(f"{name[:60]}: larger than {MOST_UPLOADED_MB} MiB")
+    if len(content) > most_kb * 1024:
+        raise InvalidInput(f"{name[:60]}: larger than {most_kb:,} KiB")
     path = folder() / under / (UNUSUAL.sub("-", name).lstrip(".")[-100:] or "file")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tomllib
@@ -64,3 +65,18 @@ def streamlit_knows(names):
     from streamlit import config
 
     assert set(names) <= set(config.get_config_options())
+
+
+def test_the_container_serves_with_a_health_check_and_without_rights():
+    import yaml
+
+    service = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]["planner"]
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert service["read_only"]
+    made = (ROOT / service["build"]["dockerfile"]).read_text(encoding="utf-8")
+    assert "HEALTHCHECK" in made
+    assert "/_stcore/health" in made
+    assert "\nUSER planner\n" in made
+    (command,) = [line for line in made.splitlines() if line.startswith("CMD")]
+    words = json.loads(command.removeprefix("CMD "))
+    assert words[:2] == ["planner", "ui"]

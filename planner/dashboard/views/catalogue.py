@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from planner.catalogue import Catalogue
-from planner.cli.ui import MOST_UPLOADED_MB
 from planner.dashboard.asking import OWN_CATALOGUE, catalogue
 from planner.dashboard.showing import answering, show_table, without_folder
 from planner.dashboard.text import plain
-from planner.dashboard.uploads import kept, use_catalogue, use_model
+from planner.dashboard.uploads import MOST_TEXT_KB, kept, use_catalogue, use_model
 from planner.report.details import Detail, gpu_detail, model_detail, price_detail
 from planner.report.listings import gpus_table, models_table, prices_table
 from planner.report.table import Table, facts_table
@@ -70,12 +69,12 @@ def _own() -> None:
 
 def _own_catalogue() -> None:
     file = st.file_uploader(
-        f"A catalogue file, as docs/catalogue.md explains it, up to {MOST_UPLOADED_MB} MB",
+        f"A catalogue file, as docs/catalogue.md explains it, up to {MOST_TEXT_KB} KB",
         ["yaml", "yml"],
         key="own catalogue file",
     )
     if file is not None and st.button("Use this catalogue file"):
-        book = use_catalogue(kept(file.name, file.getvalue(), under="catalogue"))
+        book = use_catalogue(kept(file.name, file.getvalue(), under="catalogue", most_kb=MOST_TEXT_KB))
         st.success("All pages of this session reckon with it now.")
         for line in book.warnings:
             st.warning(plain(without_folder(line)))
@@ -84,10 +83,9 @@ def _own_catalogue() -> None:
 
 
 def _own_model() -> None:
-    file = st.file_uploader(
-        f"A model's config.json, up to {MOST_UPLOADED_MB} MB", ["json"], key="own model file"
-    )
+    file = st.file_uploader(f"A model's config.json, up to {MOST_TEXT_KB} KB", ["json"], key="own model file")
     name = st.text_input("What to call it", "my model", max_chars=60, key="own model name")
     if file is not None and st.button("Use this model"):
-        use_model(kept("config.json", file.getvalue(), under="model"), name.strip() or "my model")
+        path = kept("config.json", file.getvalue(), under="model", most_kb=MOST_TEXT_KB)
+        use_model(path, name.strip() or "my model")
         st.success("It is the model of all pages of this session now.")
