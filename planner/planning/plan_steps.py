@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from planner.economics.prices import GIVEN as PRICE_GIVEN
 from planner.planning.plan import GpuPlan
 from planner.planning.traffic import Traffic
 from planner.units import format_significant
@@ -24,13 +25,15 @@ class Step:
     formula : str
         In words and signs.
     numbers : str
-        The formula with its numbers.
+        The formula with its numbers, or in words what is chosen or given, with no sum to do.
     value : float
         The outcome.
     unit : str
         Its unit.
     provenance : str
         Given, assumed, worked out, simulated or published, and from what.
+    summed : bool
+        Whether the numbers add up to the value, as an equation does.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Step:
     value: float
     unit: str
     provenance: str
+    summed: bool = True
 
 
 def steps_of(plan: GpuPlan) -> tuple[Step, ...]:
@@ -67,7 +71,8 @@ def _traffic(plan: GpuPlan) -> Iterator[Step]:
         formula = "users / (think time + time of a request)"
         answered_s = traffic.users / traffic.mean_per_s - traffic.think_s
         numbers = f"{traffic.users:,} / ({_n(traffic.think_s)} s + {_n(answered_s)} s)"
-    yield Step("mean rate", formula, numbers, traffic.mean_per_s, "requests/s", GIVEN)
+    summed = numbers != f"{_n(traffic.mean_per_s)} requests/s"
+    yield Step("mean rate", formula, numbers, traffic.mean_per_s, "requests/s", GIVEN, summed)
     yield _planned(traffic)
     assert goodput.e2e_s is not None
     yield Step(
@@ -134,12 +139,11 @@ def _machines(plan: GpuPlan) -> Iterator[Step]:
     sized, group, spares = plan.sized, plan.sized.group, plan.sized.spares
     several = group.nodes > 1
     what = "replicas" if several else "nodes"
-    if spares.works is None:
-        numbers = f"{sized.groups} + {spares.groups}"
-    else:
+    numbers = f"beside the {sized.groups} for the peak"
+    if spares.works is not None:
         every = sized.groups + spares.groups
-        numbers = (
-            f"at least {sized.groups} of {every} work {100 * (spares.reached or 0):.6g} % of the time, "
+        numbers += (
+            f": at least {sized.groups} of {every} work {100 * (spares.reached or 0):.6g} % of the time, "
             f"each {100 * spares.works:.5g} %"
         )
     fails = f"a replica of {group.nodes} nodes" if several else f"a node of {group.replicas} replicas"
@@ -150,6 +154,7 @@ def _machines(plan: GpuPlan) -> Iterator[Step]:
         spares.groups,
         what,
         spares.reason,
+        summed=False,
     )
     yield Step(
         "replicas",
@@ -232,7 +237,7 @@ def _money(plan: GpuPlan) -> Iterator[Step]:
         f"{sized.gpus} x {_n(price.usd_per_gpu_hour)} USD/h",
         plan.usd_per_hour,
         "USD/h",
-        f"{price.kind}: {price.provenance}",
+        price.provenance if price.kind == PRICE_GIVEN else f"{price.kind}: {price.provenance}",
     )
     yield Step(
         "cost of a month",

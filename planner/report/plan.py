@@ -98,7 +98,7 @@ class PlanAnswer:
 
 
 def ranked(answers: Sequence[PlanAnswer]) -> tuple[PlanAnswer, ...]:
-    """Return answers with the cheapest first where all plans have prices, and those without a plan last.
+    """Return the cheapest first, then plans without a price, the fewest GPUs first; no plan comes last.
 
     Parameters
     ----------
@@ -109,12 +109,13 @@ def ranked(answers: Sequence[PlanAnswer]) -> tuple[PlanAnswer, ...]:
     -------
     tuple of PlanAnswer
     """
-    plans = [answer.plan for answer in answers if answer.plan is not None]
-    priced = all(plan.usd_per_hour is not None for plan in plans)
 
-    def place(answer: PlanAnswer) -> tuple[bool, float]:
-        usd = answer.plan.usd_per_hour if answer.plan is not None else None
-        return answer.plan is None, usd if priced and usd is not None else math.inf
+    def place(answer: PlanAnswer) -> tuple[bool, float, float]:
+        plan = answer.plan
+        if plan is None:
+            return True, math.inf, math.inf
+        usd = plan.usd_per_hour
+        return False, math.inf if usd is None else usd, plan.sized.gpus
 
     return tuple(sorted(answers, key=place))
 
@@ -126,7 +127,7 @@ class PlanReport(Answers[PlanAnswer]):
     Parameters
     ----------
     answers : tuple of PlanAnswer
-        Cheapest first where all are priced.
+        Cheapest first; those without a price after them, the fewest GPUs first.
     notes : tuple of str
         What else is to be said.
     """
@@ -144,10 +145,16 @@ class PlanReport(Answers[PlanAnswer]):
         return any(answer.missed is None or answer.missed.label for answer in self)
 
     @property
-    def priced(self) -> bool:
-        """Return whether all plans have a cost, so that they are ranked by it."""
-        plans = [answer.plan for answer in self if answer.plan is not None]
-        return bool(plans) and all(plan.usd_per_hour is not None for plan in plans)
+    def plans(self) -> tuple[GpuPlan, ...]:
+        """Return the plans, the best first."""
+        return tuple(answer.plan for answer in self if answer.plan is not None)
+
+    @property
+    def ranked_by(self) -> str | None:
+        """Return the field that the first places are told by; None where there is no plan."""
+        if not self.plans:
+            return None
+        return "gpus" if self.plans[0].usd_per_hour is None else "usd_per_hour"
 
     @property
     def title(self) -> str:
@@ -161,47 +168,52 @@ class PlanReport(Answers[PlanAnswer]):
         load, traffic = first.workload, first.plan.traffic if first.plan else first.traffic
         rate = traffic.stated
         if traffic.think_s is None and traffic.peak_per_s != traffic.mean_per_s:
-            rate += f", {number(traffic.peak_per_s)} requests/s at the peak"
+            unit = "" if rate.endswith("requests/s") else " requests/s"
+            rate += f", {number(traffic.peak_per_s)}{unit} at the peak"
         return f"{first.asked.model.name}, {load.isl:,} tokens in and {load.osl:,} out, {rate}"
 
     @property
+    def _unranked(self) -> tuple[str, ...]:
+        """Say which plans have no place by cost."""
+        without = [gpu_label(plan.gpu.id) for plan in self.plans if plan.usd_per_hour is None]
+        if len(self) == 1 or not without:
+            return ()
+        if self.ranked_by == "gpus":
+            return ("no prices: ranked by GPUs, whose prices differ; --price or --price-kind ranks by cost",)
+        return (f"last for want of a price: {', '.join(without)}; --price GPU=USD ranks them too",)
+
+    @property
     def sentence(self) -> str:
-        """Return the cheapest plan, or that nothing keeps the limits."""
-        slo = slo_share_text(self.answer.terms.slo)
-        head = f"{self.about}; {slo}."
-        said = [answer.sentence for answer in self]
+        """Return the best plan, or that nothing keeps the limits; the table has the others."""
+        head = f"{self.about}; {slo_share_text(self.answer.terms.slo)}."
         if not self.answered:
-            return " ".join([head, "No deployment keeps the limits.", *said])
-        if len(self) > 1 and self.priced:
-            return f"{head} Cheapest: {said[0]}"
-        return " ".join([head, *said])
+            return " ".join([head, "No deployment keeps the limits.", *(answer.sentence for answer in self)])
+        best = self.answer.sentence
+        if len(self) == 1:
+            return f"{head} {best}"
+        return f"{head} {'Fewest GPUs (no prices)' if self.ranked_by == 'gpus' else 'Cheapest'}: {best}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return everything the user should know, each once."""
-        unranked: tuple[str, ...] = ()
-        if len(self) > 1 and self.answered and not self.priced:
-            unranked = ("not ranked: prices are missing; --price or --price-kind give them",)
-        return tuple(dict.fromkeys((*self.notes, *unranked, *Answers.warnings.fget(self))))  # type: ignore[attr-defined]
+        said = (*self.notes, *self._unranked, *Answers.warnings.fget(self))  # type: ignore[attr-defined]
+        return tuple(dict.fromkeys(said))
 
     def tables(self) -> tuple[Table, ...]:
         """Return the accelerators side by side, the steps of each, and its hours."""
-        plans = [answer.plan for answer in self if answer.plan is not None]
         return (
             gpus_table(self),
-            *(steps_table(plan) for plan in plans),
-            *(hours_table(plan) for plan in plans if plan.hours),
+            *(steps_table(plan) for plan in self.plans),
+            *(hours_table(plan) for plan in self.plans if plan.hours),
         )
 
     def scaling(self) -> tuple[str, ...]:
         """Return GPU-hours at a fixed size and by the hour, one line for each accelerator."""
-        lines = (scaling_sentence(answer.plan) for answer in self if answer.plan is not None)
-        return tuple(dict.fromkeys(lines))
+        return tuple(dict.fromkeys(scaling_sentence(plan) for plan in self.plans))
 
     def assumptions(self) -> Table | None:
         """Return what nobody stated."""
-        plan = next((answer.plan for answer in self if answer.plan is not None), None)
-        return None if plan is None else assumed_table(plan)
+        return assumed_table(self.plans[0]) if self.plans else None
 
     def sources(self) -> Table:
         """Return where prices, power and step times come from."""
@@ -214,7 +226,7 @@ class PlanReport(Answers[PlanAnswer]):
         if not self.answered:
             return ()
         drawn = [NamedFigure("gpus", "GPUs, with 80 % intervals", lambda: gpus_figure(self))]
-        plan = next(answer.plan for answer in self if answer.plan is not None)
+        plan = self.plans[0]
         if plan.hours:
             title = f"Requests/s over the day, and what {gpu_label(plan.gpu.id)} carries"
             drawn.insert(0, NamedFigure("day", title, lambda: day_figure(plan)))

@@ -42,7 +42,7 @@ def plan_record(report: PlanReport) -> dict[str, Any]:
         "headroom": headroom.model_dump(),
         "sentence": report.sentence,
         "answered": report.answered,
-        "ranked_by": "usd_per_hour" if report.priced else None,
+        "ranked_by": report.ranked_by,
         "results": [answer_record(answer) for answer in report],
         "warnings": list(report.warnings),
         "catalogue_digest": first.asked.catalogue.digest,

@@ -159,6 +159,9 @@ def step_text(step: Step) -> str:
     """Return a step in one line: the result, the numbers, the formula, and where it comes from."""
     unit = step.unit.removesuffix("s") if step.value == 1 and step.unit in COUNTED else step.unit
     result = f"{format_significant(step.value, 4)} {unit}"
+    if not step.summed:
+        beside = "" if step.numbers == result else f" {step.numbers}"
+        return f"{result}{beside} ({step.formula}; {step.provenance})"
     return f"{result} = {step.numbers} ({step.formula}; {step.provenance})"
 
 

@@ -46,15 +46,15 @@ def answer_sentence(answer: PlanAnswer) -> str:
     plan: GpuPlan = answer.found
     sized = plan.sized
     said = (
-        f"{gpu_label(answer.gpu)}: {counted(sized.gpus, 'GPU')} in {counted(sized.nodes, 'node')} carry "
-        f"{number(plan.traffic.peak_per_s)} requests/s at the peak: {counted(sized.replicas, 'replica')} of "
-        f"{plan.candidate.label}, {sized.replicas - sized.working} of them spare"
+        f"{gpu_label(answer.gpu)}, {counted(sized.gpus, 'GPU')} in {counted(sized.nodes, 'node')}: "
+        f"{counted(sized.replicas, 'replica')} of {plan.candidate.label}, "
+        f"{sized.replicas - sized.working} of them spare"
     )
+    if plan.traffic.think_s is not None:
+        said += f", for {number(plan.traffic.peak_per_s)} requests/s at the peak"
     if plan.usd_per_hour is not None and plan.costs is not None:
-        said += (
-            f"; {plan.usd_per_hour:,.2f} USD/h, {number(plan.costs.usd_per_million_output_all)} USD per "
-            "million output tokens at the mean load"
-        )
+        cost = number(plan.costs.usd_per_million_output_all)
+        said += f"; {plan.usd_per_hour:,.2f} USD/h, {cost} USD per million output tokens"
     return f"{said}."
 
 

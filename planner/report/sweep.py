@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.economics.prices import GIVEN
 from planner.errors import InvalidInput
 from planner.planning.sweep_rows import ANSWERED, Rows
 from planner.planning.sweeping import SweepQuestion
@@ -121,7 +122,7 @@ class SweepReport(Report):
         return sources_table(
             {
                 "what": f"price of {gpu_label(gpu)}, {term.usd_per_gpu_hour:,.2f} USD/h",
-                "source": f"{term.kind}: {term.provenance}",
+                "source": term.provenance if term.kind == GIVEN else f"{term.kind}: {term.provenance}",
             }
             for gpu, terms in self.asked.prices.items()
             for term in terms

@@ -69,9 +69,35 @@ def test_the_cheapest_comes_first_and_what_has_no_plan_last():
     assert [answer.gpu for answer in PLANS["plan_several"]()] == ["mi300x", "h100-sxm", "mi250x"]
     dear = plans(made_answer("h100-sxm", price=9.0), made_answer("mi300x", price=2.0))
     assert [answer.gpu for answer in dear] == ["mi300x", "h100-sxm"]
-    some = plans(made_answer("h100-sxm", price=9.0), made_answer("mi300x"))
-    assert [answer.gpu for answer in some] == ["h100-sxm", "mi300x"]
-    assert any("not ranked" in warning for warning in some.warnings)
+
+
+def test_what_has_no_price_comes_after_what_has_one_with_its_reason():
+    some = plans(made_answer("mi300x"), made_answer("h100-sxm", price=9.0), made_answer("b200", price=2.0))
+    assert [answer.gpu for answer in some] == ["b200", "h100-sxm", "mi300x"]
+    assert "Cheapest: B200" in some.sentence
+    assert some.to_dict()["ranked_by"] == "usd_per_hour"
+    assert "last for want of a price: MI300X; --price GPU=USD ranks them too" in some.warnings
+    assert "MI300X: no cost: no price was given" in some.warnings
+
+
+def test_without_prices_the_fewest_gpus_come_first_and_alone_are_told_in_detail():
+    none = plans(made_answer("h100-sxm", rate=3.0), made_answer("mi300x"), made_missed("mi250x"))
+    assert [answer.gpu for answer in none] == ["mi300x", "h100-sxm", "mi250x"]
+    assert none[0].plan.sized.gpus < none[1].plan.sized.gpus
+    assert "Fewest GPUs (no prices): MI300X" in none.sentence
+    assert "H100" not in none.sentence
+    assert none.to_dict()["ranked_by"] == "gpus"
+    assert any("no prices: ranked by GPUs" in warning for warning in none.warnings)
+    assert "Working for MI300X" in drawn(draw_plan, none)
+
+
+@pytest.mark.parametrize("name", ["plan_several", "plan_daily"])
+def test_the_answer_stands_in_three_lines_and_its_steps_hold(name):
+    text = drawn(draw_plan, PLANS[name]())
+    assert len(text.split("\n\n")[0].splitlines()) <= 3
+    assert "given: given by you" not in text
+    spares = next(line for line in text.splitlines() if line.startswith("spares "))
+    assert "=" not in spares
 
 
 @pytest.mark.parametrize("made", [*PLANS.values(), *FLEETS.values()])
