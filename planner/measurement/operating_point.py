@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.catalogue import Catalogue
+from planner.measurement.own_points import own_points
 from planner.measurement.serving_lookup import MeasuredMatch, measured_points
 from planner.measurement.serving_points import ServingPoint
 from planner.performance.intervals import Estimate
@@ -105,15 +106,22 @@ def measured_at(asked: Asked, catalogue: Catalogue) -> MeasuredPoint | None:
     Returns
     -------
     MeasuredPoint or None
-        None where nobody measured this model on as many of these GPUs, with this engine and these lengths,
-        and with prompts of which a cache holds a part: such runs do not say how much.
+        Of the user's own points where they answer, or else of published ones. None where nobody measured this
+        model on as many of these GPUs, with this engine and these lengths, and with prompts of which a cache
+        holds a part: such runs do not say how much.
     """
     if asked.prefix_hit or asked.model not in catalogue.model_ids():
         return None
-    found = _matches(asked, catalogue, asked.engine)
+    own = own_points()
+    return (_among(own, asked, catalogue) if own else None) or _among(None, asked, catalogue)
+
+
+def _among(points: Sequence[ServingPoint] | None, asked: Asked, catalogue: Catalogue) -> MeasuredPoint | None:
+    """Return what some points, or the published ones, say of an operating point."""
+    found = _matches(points, asked, catalogue, asked.engine)
     if not found:
         # Runs that do not say which engine served them are better than none.
-        anyhow = _matches(asked, catalogue, None)
+        anyhow = _matches(points, asked, catalogue, None)
         found = MeasuredMatch(
             tuple(point for point in anyhow.at if point.engine is None),
             tuple(pair for pair in anyhow.between if pair[0].engine is None),
@@ -132,7 +140,9 @@ def measured_at(asked: Asked, catalogue: Catalogue) -> MeasuredPoint | None:
     return MeasuredPoint(BETWEEN, pairs[0], len(pairs), _interpolated(pairs[0], asked))
 
 
-def _matches(asked: Asked, catalogue: Catalogue, engine: str | None) -> MeasuredMatch:
+def _matches(
+    points: Sequence[ServingPoint] | None, asked: Asked, catalogue: Catalogue, engine: str | None
+) -> MeasuredMatch:
     return measured_points(
         model=asked.model,
         gpu=asked.gpu,
@@ -145,6 +155,7 @@ def _matches(asked: Asked, catalogue: Catalogue, engine: str | None) -> Measured
         engine=engine,
         speculative=asked.deployment.speculative_tokens > 0,
         disaggregated=asked.disaggregated,
+        points=points,
     )
 
 
@@ -174,8 +185,7 @@ def _stated(point: ServingPoint, asked: Asked) -> dict[str, float]:
 
 def figures_of(point: ServingPoint, asked: Asked) -> dict[str, Estimate]:
     """Return the figures of a run, each as far off as repeated runs are; `asked` says GPUs and lengths."""
-    said = f"measured: {point.source} ({point.date or 'undated'})"
-    return {name: _spread(value, said) for name, value in _stated(point, asked).items()}
+    return {name: _spread(value, point.cited) for name, value in _stated(point, asked).items()}
 
 
 def _spread(value: float, provenance: str) -> Estimate:
@@ -188,10 +198,7 @@ def _interpolated(pair: tuple[ServingPoint, ServingPoint], asked: Asked) -> dict
     loads = [point.concurrency or 1.0 for point in pair]
     share = math.log(asked.concurrency / loads[0]) / math.log(loads[1] / loads[0])
     low, high = _stated(below, asked), _stated(above, asked)
-    said = (
-        f"measured: between {loads[0]:g} and {loads[1]:g} requests at once, {below.source} "
-        f"({below.date or 'undated'})"
-    )
+    said = f"{below.cited}, between {loads[0]:g} and {loads[1]:g} requests at once"
     return {
         name: _spread(low[name] ** (1 - share) * high[name] ** share, said) for name in low if name in high
     }
@@ -214,7 +221,11 @@ def nothing_measured(asked: Asked, catalogue: Catalogue) -> str:
     where = f"{asked.model} on {asked.gpus} x {asked.gpu} with {asked.engine}"
     if asked.model not in catalogue.model_ids():
         return f"nothing was measured of {asked.model}, which is not in the catalogue"
-    points = measured_points(model=asked.model, gpu=asked.gpu, catalogue=catalogue).at
+    points = [
+        point
+        for among in (own_points(), None)
+        for point in measured_points(model=asked.model, gpu=asked.gpu, catalogue=catalogue, points=among).at
+    ]
     if not points:
         return f"nothing was measured of {asked.model} on {asked.gpu}; --throughput simulated predicts it"
     near = _nearest(points, asked)

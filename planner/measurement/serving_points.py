@@ -32,8 +32,8 @@ class ServingPoint:
     """One measured operating point: the columns of the tidy schema, None where nothing was published.
 
     Rates are divided by all GPUs of the deployment. Lengths are in tokens, rates in tokens or requests per
-    second, `*_ms` in milliseconds and `*_s` in seconds. `flags` says what kind of figure it is, and `where`
-    in which file and line it stands.
+    second, `*_ms` in milliseconds and `*_s` in seconds. `flags` says what kind of figure it is, `where` in
+    which file and line it stands, and `own` whether the user measured it.
     """
 
     source: str | None
@@ -75,6 +75,15 @@ class ServingPoint:
     tpot_ms_mean: float | None
     flags: ServingFlag = ServingFlag.NONE
     where: str = ""
+    own: bool = False
+
+    @property
+    def cited(self) -> str:
+        """Return who measured it and when, as figures say where they come from."""
+        if self.own:
+            file = self.where.rpartition(":")[0]
+            return f"measured by you on {self.date or 'a day not stated'} ({file})"
+        return f"measured: {self.source} ({self.date or 'undated'})"
 
     @property
     def whole_service(self) -> bool:
@@ -82,7 +91,7 @@ class ServingPoint:
         return not self.flags & ServingFlag.ONE_PHASE
 
 
-COLUMNS = tuple(field.name for field in fields(ServingPoint) if field.name not in ("flags", "where"))
+COLUMNS = tuple(field.name for field in fields(ServingPoint) if field.name not in ("flags", "where", "own"))
 
 
 @dataclass(frozen=True, slots=True)

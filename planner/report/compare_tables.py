@@ -332,7 +332,7 @@ def compare_sources(report: CompareReport) -> Table:
             rows += [
                 {
                     "what": f"measured on {point.n_gpus} x {label}",
-                    "source": point.source,
+                    "source": point.cited if point.own else point.source,
                     "date": point.date,
                     "url": point.source_url,
                 }

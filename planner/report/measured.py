@@ -100,7 +100,7 @@ def point_record(point: ServingPoint) -> dict[str, Any]:
         "output_tps_total": total,
         "output_tps_per_gpu": total / gpus if total and gpus else None,
         "tps_per_user": point.tps_per_user,
-        "source": point.source,
+        "source": point.cited if point.own else point.source,
         "source_url": point.source_url,
         "date": point.date,
         "notes": point.notes,
@@ -198,7 +198,8 @@ def measured_source_rows(answers: Sequence[FitAnswer]) -> list[dict[str, Any]]:
 def point_source(point: ServingPoint) -> dict[str, Any]:
     """Return the source of one measured run as a row of a table of sources."""
     what = f"measured on {point.gpu}" + (f" with {_engine_text(point)}" if _engine_text(point) else "")
-    return {"what": what, "source": point.source, "date": point.date, "url": point.source_url}
+    source = point.cited if point.own else point.source
+    return {"what": what, "source": source, "date": point.date, "url": point.source_url}
 
 
 def _points(answers: Sequence[FitAnswer]) -> list[ServingPoint]:

@@ -95,10 +95,11 @@ def interval(estimate: Estimate) -> str:
 
 
 def measured_sentence(found: MeasuredPoint) -> str:
-    """Return what was measured and where it is published, in one line."""
+    """Return what was measured and where it is published, or in which file of the user, in one line."""
     runs = "" if found.runs == 1 else f"; the newest of {found.runs} that match"
     point = found.points[0]
-    return f"{found.match}{runs}: {point.source}, {point.source_url}"
+    where = point.cited if point.own else f"{point.source}, {point.source_url}"
+    return f"{found.match}{runs}: {where}"
 
 
 def facts(answer: PredictAnswer) -> list[tuple[str, str]]:

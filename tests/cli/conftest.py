@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import pytest
@@ -20,10 +19,8 @@ class Ran:
 
 
 @pytest.fixture
-def planner(capsys, monkeypatch, tmp_path_factory):
+def planner(capsys, monkeypatch):
     """Return a function that runs `planner` with some words, without anyone's own measurements."""
-    if "PLANNER_MEASUREMENTS" not in os.environ:
-        monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path_factory.getbasetemp() / "nobody's"))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.delenv("PLANNER_CATALOGUE", raising=False)

@@ -89,14 +89,15 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_own_calibration_is_written_where_every_command_looks_and_predict_says_so(planner, folder):
-    before = json.loads(planner(*ASKED, "--concurrency", "16").out)
+    words = (*ASKED, "--concurrency", "16", "--throughput", "simulated")
+    before = json.loads(planner(*words).out)
     ran = planner("calibrate", "--own")
     assert ran.code == 0
     assert (folder / "calibration.yaml").exists()
     assert "every command uses it now" in " ".join(ran.out.split())
     text = " ".join(planner(*ASKED[:-1], "--concurrency", "16").out.split())
     assert "2 points of your own" in text
-    after = json.loads(planner(*ASKED, "--concurrency", "16").out)
+    after = json.loads(planner(*words).out)
     assert after["tpot_ms"] != before["tpot_ms"]
 
 
@@ -153,3 +154,14 @@ def test_validate_names_the_operator(planner, folder):
     assert one["rows"] == 2
     assert one["operator"]
     assert one["sentence"] in " ".join(planner("validate").out.split())
+
+
+def test_predict_answers_with_a_run_of_ones_own(planner, folder):
+    words = (*ASKED, "--gpus", "1", "--concurrency", "32")
+    made = json.loads(planner(*words).out)
+    assert made["output_tps_total"]["value"] == 1600
+    assert made["output_tps_total"]["source"] == "measured"
+    text = " ".join(planner(*words[:-5], "--gpus", "1", "--concurrency", "32").out.split())
+    assert "measured by you on a day not stated" in text
+    simulated = json.loads(planner(*words, "--throughput", "simulated").out)
+    assert simulated["output_tps_total"]["value"] != 1600

@@ -19,6 +19,11 @@ from planner.performance.intervals import Estimate
 from planner.scenario import Deployment
 
 K3 = Asked("kimi-k3", "mi355x", "vllm", Deployment(tp=8), gpus=8, isl=1024, osl=400, concurrency=1)
+OWN = """\
+model,gpu,n_gpus,tp,engine,date,isl,osl,concurrency,output_tps_total
+kimi-k3,mi355x,8,8,vllm,2026-11-02,1024,400,1,200
+kimi-k3,mi355x,8,8,vllm,2026-11-02,1024,400,64,2000
+"""
 R1 = Asked("deepseek-r1", "mi355x", "sglang", Deployment(tp=8), gpus=8, isl=1024, osl=1024, concurrency=48)
 
 
@@ -79,3 +84,45 @@ def test_the_model_fills_in_what_was_not_measured(catalogue, throughput, rate, t
 def test_measured_alone_leaves_out_the_rest(catalogue):
     model = {name: Estimate(1.0, 0.5, 2.0, "made") for name in QUANTITIES}
     assert "ttft_ms" not in chosen_figures(model, measured_at(K3, catalogue), "measured")
+
+
+@pytest.fixture
+def own_file(tmp_path, monkeypatch):
+    """Points of the user's own, in their folder."""
+    file = tmp_path / "serving" / "engine.csv"
+    file.parent.mkdir()
+    file.write_text(OWN, encoding="utf-8")
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path))
+    return file
+
+
+def test_a_run_of_ones_own_comes_before_published_ones(catalogue, own_file):
+    found = measured_at(K3, catalogue)
+    assert (found.match, found.runs) == (AT, 1)
+    rate = found.figures["output_tps_total"]
+    assert rate.value == 200
+    assert rate.provenance == f"measured by you on 2026-11-02 ({own_file})"
+
+
+def test_two_runs_of_ones_own_answer_between_them(catalogue, own_file):
+    found = measured_at(replace(K3, concurrency=8), catalogue)
+    assert found.match == BETWEEN
+    rate = found.figures["output_tps_total"]
+    assert rate.value == pytest.approx((200 * 2000) ** 0.5)
+    assert rate.provenance.startswith("measured by you on 2026-11-02")
+
+
+def test_a_file_that_was_written_anew_is_read_anew(catalogue, own_file):
+    measured_at(K3, catalogue)
+    own_file.write_text(OWN.replace(",1,200", ",1,2222"), encoding="utf-8")
+    assert measured_at(K3, catalogue).figures["output_tps_total"].value == 2222
+
+
+def test_where_ones_own_runs_do_not_answer_published_ones_do(catalogue, own_file):
+    assert "Wafer" not in measured_at(R1, catalogue).figures["output_tps_total"].provenance
+    assert measured_at(R1, catalogue).points[0].own is False
+
+
+def test_the_nearest_run_may_be_ones_own(catalogue, own_file):
+    said = nothing_measured(replace(K3, isl=1000.0, osl=400.0, concurrency=100.0, gpus=8), catalogue)
+    assert "nearest: 1,024/400 tokens and 64 requests at once" in said
