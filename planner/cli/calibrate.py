@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from planner.catalogue import Catalogue
     from planner.measurement.calibrate import Calibrated
-    from planner.measurement.own_calibration import Unused
+    from planner.measurement.own_calibration import InSample, Unused
+    from planner.report.table import Table
 
 SCHEMA = "planner.calibrate/1"
 YAML = (".yaml", ".yml")
@@ -57,13 +58,17 @@ def command(settings: Settings, files: tuple[str, ...], own: bool, as_json: bool
         files = (*files, *map(str, some_user_files("serving")))
     # Without the user's own calibration: points would move it twice.
     catalogue = load_catalogue(extra=settings.catalogue_files)
-    found, unused = _adapted(catalogue, files) if files else (_anew(catalogue), [])
+    found, unused, errors = _adapted(catalogue, files) if files else (_anew(catalogue), [], [])
     out = _write(found, out, own)
     facts = {
         "schema": SCHEMA,
         "points": len(found.data),
         "skipped": found.skipped,
         "unused": [{"where": one.where, "reason": one.reason} for one in unused],
+        "in_sample_errors": {
+            one.quantity: {"points": one.points, "median_before": one.before, "median_after": one.after}
+            for one in errors
+        },
         "digest": found.digest,
         "source": found.calibration.source,
         "parameters": sorted(found.calibration.levels),
@@ -74,16 +79,19 @@ def command(settings: Settings, files: tuple[str, ...], own: bool, as_json: bool
     if as_json:
         deliver(json_text(facts), None)
     else:
-        _draw(found, out, own, unused)
+        _draw(found, out, own, unused, errors)
 
 
-def _adapted(catalogue: Catalogue, files: tuple[str, ...]) -> tuple[Calibrated, list[Unused]]:
-    """Return what is known already, moved to the user's points, and why some of them teach nothing."""
-    from planner.measurement.own_calibration import adapted, unused_points
+def _adapted(catalogue: Catalogue, files: tuple[str, ...]) -> tuple[Calibrated, list[Unused], list[InSample]]:
+    """Return what is known, moved to the user's points, why some teach nothing, and how far it was off."""
+    from planner.measurement.own_calibration import adapted, in_sample_errors, unused_points
     from planner.measurement.serving import load_serving_points
+    from planner.performance.levels import calibration_of
 
     points = load_serving_points(files)
-    return adapted(points, catalogue), unused_points(points, catalogue)
+    found = adapted(points, catalogue)
+    errors = in_sample_errors(found.data, calibration_of(catalogue), found.calibration)
+    return found, unused_points(points, catalogue), errors
 
 
 def _write(found: Calibrated, out: str | None, own: bool) -> str | None:
@@ -107,8 +115,28 @@ def _anew(catalogue: Catalogue) -> Calibrated:
     return calibrate(catalogue=catalogue, told=lambda text: click.echo(text, err=True))
 
 
-def _draw(found: Calibrated, out: str | None, own: bool, unused: list[Unused]) -> None:
-    from planner.cli.draw import draw_facts, draw_lines
+def _errors_table(errors: list[InSample]) -> Table:
+    """Return the errors as a table: of points that were learned from, which says so."""
+    from planner.measurement.validate_serving import QUANTITIES
+    from planner.report.table import Column, Table
+
+    columns = (
+        Column("quantity", "median error", show=lambda name: QUANTITIES[name].partition(" [")[0]),
+        Column("points", "points", right=True, show="{:,}".format),
+        Column("before", "before", right=True, show="{:.1%}".format),
+        Column("after", "after", right=True, show="{:.1%}".format),
+    )
+    rows = tuple(
+        {"quantity": one.quantity, "points": one.points, "before": one.before, "after": one.after}
+        for one in errors
+    )
+    return Table(columns, rows, "On the points that it learned from (in-sample: others are further off)")
+
+
+def _draw(
+    found: Calibrated, out: str | None, own: bool, unused: list[Unused], errors: list[InSample]
+) -> None:
+    from planner.cli.draw import draw_facts, draw_lines, draw_table
 
     seen = found.calibration.seen
     written = "nothing; --out FILE keeps it"
@@ -126,6 +154,9 @@ def _draw(found: Calibrated, out: str | None, own: bool, unused: list[Unused]) -
 
     def draw(console: Console) -> None:
         draw_facts(console, facts)
+        if errors:
+            console.print()
+            draw_table(console, _errors_table(errors))
         if unused:
             console.print()
             lines = [f"{one.where}: {one.reason}" for one in unused[:MOST_UNUSED]]

@@ -51,6 +51,18 @@ def test_what_was_found_is_drawn(planner, own):
     assert "--out FILE keeps it" in ran.out
 
 
+def test_the_error_on_its_own_points_is_said_before_and_after(planner, own):
+    made = json.loads(planner("calibrate", str(own), "--json").out)["in_sample_errors"]
+    assert {name: one["points"] for name, one in made.items()} == {"output_tps_per_gpu": 2, "tpot_ms": 2}
+    before = json.loads(planner("validate", str(own), "--json").out)["quantities"]
+    for name, one in made.items():
+        assert one["median_before"] == pytest.approx(before[name]["median_ape"])
+        assert one["median_after"] < one["median_before"]
+    text = planner("calibrate", str(own)).out
+    assert "in-sample" in text
+    assert f"{made['tpot_ms']['median_after']:.1%}" in text
+
+
 def test_groups_with_one_value_are_not_shown(planner, own):
     ran = planner("validate", str(own))
     assert ran.code == 0
