@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.catalogue import Catalogue, Gpu, Model, PriceKind
 from planner.catalogue.imported import ModelChoice, model_from
+from planner.catalogue.labels import name_own
 from planner.economics import (
     API,
     OWN,
@@ -218,6 +219,7 @@ def gpu_records(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> l
             if not isinstance(one, str | Gpu):
                 raise InvalidInput(f"gpu: {shorten(one)} is neither the name nor the record of a GPU")
             record = catalogue.gpu(one) if isinstance(one, str) else one
+            name_own(record, catalogue)
             records[record.id] = record
     if not 0 < len(records) <= MOST_GPU_TYPES:
         raise InvalidInput(f"gpu: {len(records)} types named; 1 to {MOST_GPU_TYPES} are possible")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.catalogue.labels import gpu_label
 from planner.memory.records import MemoryFit
 from planner.report.table import GIB
 from planner.scenario import Deployment
 
 if TYPE_CHECKING:
     from planner.report.fit import FitAnswer
+
+__all__ = ["gpu_label", "layout", "place", "reason", "requests_held", "verdict_sentence"]
 
 
 def verdict_sentence(answer: FitAnswer) -> str:
@@ -47,11 +50,6 @@ def _what_instead(answer: FitAnswer) -> str:
     if answer.smallest is None:
         return "No deployment that was tried holds it."
     return f"The smallest that holds it is {place(answer, answer.smallest)}."
-
-
-def gpu_label(gpu: str) -> str:
-    """Return the id of an accelerator as people write it, such as MI355X; any case can be typed."""
-    return gpu.upper()
 
 
 def layout(deployment: Deployment) -> str:
