@@ -1,4 +1,4 @@
-"""What accelerators are called in tables and sentences: shipped ones by id, a user's by the name they have."""
+"""What accelerators are called in tables and sentences: shipped ones by id, a user's by name."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def test_a_gpu_of_a_users_own_file_has_its_name(tmp_path: Path) -> None:
     own = write(tmp_path, GPU.replace("name: X1", "name: Acme 1"))
     report = planner.fit(model="llama-3.1-8b", gpu="x1,b200", catalogue=own)
     assert gpu_label("x1") == "Acme 1"
-    assert "x Acme 1 (" in report["x1"].sentence
+    assert "x Acme 1 with" in report["x1"].sentence
     assert "x B200-SXM" in report["b200-sxm"].sentence
 
 
