@@ -173,8 +173,9 @@ def _sides(maker: Maker, both: Both, mixed_kinds: bool) -> tuple[tuple[Side, Sid
         )
         sides = [replace(side, price=None) for side in sides]
     kinds = {side.name: side.price.kind for side in sides if side.price is not None}
-    if (warning := check_kinds(kinds, mixed_kinds)) is not None:
-        said.append(warning)
+    warning = check_kinds(kinds, mixed_kinds)
+    if warning is not None and any(name != kind for name, kind in kinds.items()):
+        said.append(warning)  # options that are kinds themselves say so by their names
     return (sides[0], sides[1]), asked, said
 
 

@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.economics import API, GIVEN, HostedPrice, PricePerHour, Use, hosted_given, hosted_price
+from planner.economics import (
+    API,
+    GIVEN,
+    OWN,
+    OWNING_ARGUMENTS,
+    HostedPrice,
+    PricePerHour,
+    Use,
+    hosted_given,
+    hosted_price,
+)
 from planner.errors import DoesNotFit, InvalidInput, shorten
 from planner.measurement.predicted import Speculation
 from planner.planning.question import Question, gpu_records, question
@@ -105,11 +115,17 @@ class Maker:
             model=self.model,
             gpu=card,
             load=self.load,
-            options={**self.options, **deployed},
+            options={**self._options(chosen), **deployed},
             catalogue=self.catalogue,
             price=None if kind not in (None, GIVEN) and chosen["kinds"] == TWO else price,
             price_kind=None if kind == GIVEN else kind,
         )
+
+    def _options(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options; terms of owning are none of a side that is rented beside one that is owned."""
+        if chosen["price_kind"] == OWN or not chosen["owned"]:
+            return dict(self.options)
+        return {name: value for name, value in self.options.items() if name not in OWNING_ARGUMENTS}
 
     def _hosted(self, card: Gpu) -> HostedPrice:
         if self.api_price is not None:
@@ -193,7 +209,9 @@ def options_of(given: Mapping[str, Any], catalogue: Catalogue) -> list[tuple[str
     made = []
     for place in range(TWO):
         chosen = {key: values[min(place, len(values) - 1)] for key, values in named.items()}
-        made.append((_label(part, chosen[part]), {**chosen, "kinds": kinds}))
+        made.append(
+            (_label(part, chosen[part]), {**chosen, "kinds": kinds, "owned": OWN in named["price_kind"]})
+        )
     if made[0][0] == made[1][0]:
         raise InvalidInput(f"{part}: {made[0][0]} is named twice; a break-even is between two options")
     return made

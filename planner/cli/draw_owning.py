@@ -24,6 +24,8 @@ def draw_owning(console: Console, report: OwningReport) -> None:
             console.print(answer.reason, markup=False)
             console.print()
             continue
+        console.print(answer.sentence, style="bold", markup=False)
+        console.print()
         draw_table(console, answer.parts_table(report.currency))
         console.print()
         draw_facts(console, answer.facts(report.currency))

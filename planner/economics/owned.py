@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from planner.catalogue import Catalogue, Figure, Gpu
+from planner.catalogue import Catalogue, Figure, Gpu, Price, PriceKind
 from planner.economics.owning import OwningTerms, owning_price
 from planner.economics.prices import OWNING_ARGUMENTS, PricePerHour
 from planner.economics.use import GIVEN_BY_YOU, Use
@@ -15,6 +15,9 @@ from planner.units import format_significant
 
 USUAL_TERMS = "inferencex"
 """Terms of the catalogue that count where a user gives none."""
+
+INFERRED = "inferred"
+"""Confidence of a capex that is worked out from what owning costs at hyperscaler volume: nobody quoted it."""
 
 BY_GPU = ("capex_usd_per_gpu", "kw_per_gpu")
 """Fields that differ from one accelerator to the next, and so may be given by its name."""
@@ -32,16 +35,39 @@ class Owned:
         By field, in a few words; "given by you", or confidence and date.
     figures : dict of str to Figure
         By field, what was taken from the catalogue.
+    quotes : tuple of Price
+        What others publish as the cost of owning a server of it, for comparison.
     """
 
     terms: OwningTerms
     provenance: dict[str, str]
     figures: dict[str, Figure]
+    quotes: tuple[Price, ...] = ()
 
     @property
     def price(self) -> PricePerHour:
         """Return what an hour of it costs."""
-        return owning_price(self.terms, self.provenance)
+        return replace(owning_price(self.terms, self.provenance), caveats=self.caveats)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Return what nobody quoted or counted, how to give it, and what others say of it."""
+        capex = self.figures.get("capex_usd_per_gpu")
+        said, options = [], []
+        if capex is not None and capex.confidence == INFERRED:
+            said.append("the capex is implied at hyperscaler volume (inferred)")
+            options.append("--capex")
+        if "staff_usd_per_gpu_year" not in self.provenance:
+            said.append("no staff is counted")
+            options.append("--staff")
+        if not said:
+            return ()
+        found = [f"{' and '.join(said)}; give your own with {' and '.join(options)}"]
+        others = [_alternative(one) for one in capex.alternatives] if capex is not None else []
+        others += [_server(one) for one in self.quotes]
+        if others:
+            found.append(f"others say of owning one: {'; '.join(others)}")
+        return tuple(found)
 
 
 def owned_terms(gpu: Gpu, catalogue: Catalogue, given: Mapping[str, Any] | None = None) -> Owned:
@@ -84,7 +110,18 @@ def owned_terms(gpu: Gpu, catalogue: Catalogue, given: Mapping[str, Any] | None 
     values = {name: figure.value for name, figure in figures.items()}
     terms = OwningTerms(**{**values, "power_in_colocation": power_in, **asked})
     said = {name: f"{figure.confidence}, {figure.date}" for name, figure in figures.items()}
-    return Owned(terms, {**said, **dict.fromkeys(asked, GIVEN_BY_YOU)}, figures)
+    quotes = tuple(quote for quote in catalogue.prices(gpu.id) if quote.kind == PriceKind.TCO_OWN)
+    return Owned(terms, {**said, **dict.fromkeys(asked, GIVEN_BY_YOU)}, figures, quotes)
+
+
+def _alternative(figure: Figure) -> str:
+    note = f"{figure.note}; " if figure.note else ""
+    return f"{figure.value:,.0f} USD ({note}{figure.confidence}, {figure.date})"
+
+
+def _server(quote: Price) -> str:
+    note = f"{quote.note}; " if quote.note else ""
+    return f"{quote.usd_per_gpu_hour:,.2f} USD/h, {quote.provider} ({note}{quote.confidence}, {quote.date})"
 
 
 def own_price(gpu: Gpu, catalogue: Catalogue, given: Mapping[str, Any] | None = None) -> PricePerHour:

@@ -95,6 +95,8 @@ class PricePerHour:
         The quotes it is the median of; empty for a price that the user states.
     parts : tuple of CostPart
         What a price of the kind "own" is the sum of.
+    caveats : tuple of str
+        What a reader must know before relying on it, the weightiest first.
     """
 
     usd_per_gpu_hour: float
@@ -102,6 +104,7 @@ class PricePerHour:
     provenance: str
     quotes: tuple[Price, ...] = ()
     parts: tuple[CostPart, ...] = ()
+    caveats: tuple[str, ...] = ()
 
 
 def given_price(usd_per_gpu_hour: float) -> PricePerHour:
@@ -159,8 +162,13 @@ def catalogue_price(*, gpu: str, kind: PriceKind | str, quotes: Sequence[Price])
 
     of_kind = [quote for quote in quotes if quote.kind == kind]
     if not of_kind:
-        have = ", ".join(sorted({quote.kind.value for quote in quotes})) or "none"
-        raise Unsupported(f"{gpu} has no {kind} price; kinds quoted: {have}; or state one: --price {gpu}=USD")
+        have = sorted({quote.kind.value for quote in quotes})
+        akin = [other for other in have if other.split("-")[0] == kind.split("-")[0]]
+        near = f"nearest: {', '.join(akin)}; " if akin else ""
+        listed = ", ".join(have) or "none"
+        raise Unsupported(
+            f"{gpu} has no {kind} price; {near}kinds quoted: {listed}; or state one: --price {gpu}=USD"
+        )
     published = _latest_of_each(quote for quote in of_kind if quote.confidence == PUBLISHED)
     wanted = published or _latest_of_each(of_kind)
     said = _said(wanted)

@@ -101,7 +101,13 @@ class BreakEvenReport(Report):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return everything the user should know, each once."""
-        return tuple(dict.fromkeys(self.notes))
+        caveats = [
+            f"{side.name}: {caveat}"
+            for side in self.sides
+            if side.price is not None
+            for caveat in side.price.caveats[1:]
+        ]
+        return tuple(dict.fromkeys((*self.notes, *caveats)))
 
     def __repr__(self) -> str:
         """Return the answer in words."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.measurement.breaking_even import PRICE, UNITS, UTILISATION, VOLUME
+from planner.report.owning import caveat_sentence
 from planner.report.prediction_text import number
 from planner.units import format_count
 
@@ -50,8 +51,11 @@ def report_sentence(report: BreakEvenReport) -> str:
     str
     """
     if report.decided is None:
-        return f"{report.about}: {_dtypes(report)}."
-    return f"{report.about}: {_flips(report, report.decided)} {now_text(report.decided)}"
+        said = f"{report.about}: {_dtypes(report)}."
+    else:
+        said = f"{report.about}: {_flips(report, report.decided)} {now_text(report.decided)}"
+    prices = [side.price for side in report.sides if side.price is not None]
+    return " ".join(dict.fromkeys([said, *(text for price in prices if (text := caveat_sentence(price)))]))
 
 
 def shown_flip(report: BreakEvenReport, flip: Flip) -> Flip:

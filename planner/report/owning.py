@@ -35,6 +35,14 @@ def _money(value: float) -> str:
     return f"{value:,.3f}"
 
 
+def caveat_sentence(price: PricePerHour) -> str:
+    """Return the weightiest caveat of a price as a sentence; empty where there is none."""
+    if not price.caveats:
+        return ""
+    caveat = price.caveats[0]
+    return f"{caveat[:1].upper()}{caveat[1:]}."
+
+
 @dataclass(frozen=True, slots=True)
 class OwningAnswer:
     """What one accelerator costs to own.
@@ -67,7 +75,8 @@ class OwningAnswer:
         if self.price is None:
             return self.reason
         usd = self.price.usd_per_gpu_hour
-        return f"An owned {self.gpu.name} costs {usd:,.2f} USD an hour: {self.price.provenance}."
+        said = f"An owned {self.gpu.name} costs {usd:,.2f} USD an hour: {self.price.provenance}."
+        return f"{said} {caveat_sentence(self.price)}".rstrip()
 
     def flip(self, kind: str) -> float | None:
         """Return the utilisation above which owning is cheaper than this kind of rent, where it counts."""
@@ -97,6 +106,7 @@ class OwningAnswer:
             "usd_per_gpu_hour": self.price.usd_per_gpu_hour,
             "usd_per_gpu_month": usd_per_month(gpus=1, usd_per_gpu_hour=self.price.usd_per_gpu_hour),
             "parts": parts_record(self.price),
+            "caveats": list(self.price.caveats),
             "terms": self.owned.terms.model_dump(),
             "terms_provenance": dict(self.owned.provenance),
             "depreciation_usd_per_gpu_hour": book.depreciation_usd_per_gpu_hour,
@@ -215,9 +225,11 @@ class OwningReport(Report):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what is odd about the price of buying one."""
+        """Return what others say of owning one, and what is odd about the price of buying one."""
         found = []
         for answer in self.priced:
+            if answer.price is not None:
+                found += [f"{answer.gpu.name}: {caveat}" for caveat in answer.price.caveats[1:]]
             capex = answer.owned.figures.get("capex_usd_per_gpu") if answer.owned else None
             if capex is not None and capex.note:
                 found.append(f"{answer.gpu.name}: capex: {capex.note}")

@@ -77,6 +77,46 @@ def test_owning_meets_renting_at_the_ratio_of_their_prices(planner):
     rent, own = (each["usd_per_gpu_hour"] for each in made["options"])
     assert made["flips"][0]["at"] == pytest.approx(own / rent, rel=1e-9)
     assert made["flips"][0]["cheaper_above"] == "own"
+    assert not any("different kinds" in warning for warning in made["warnings"])
+    assert "implied at hyperscaler volume (inferred) and no staff is counted" in made["sentence"]
+    assert "give your own with --capex and --staff." in made["sentence"]
+    assert any(
+        warning.startswith("own: others say of owning one: 42,500 USD") for warning in made["warnings"]
+    )
+
+
+def test_terms_that_you_give_are_no_caveat(planner):
+    words = ("--gpu", "b300", "--price-kind", "on-demand,own", "--over", "utilisation", "--json")
+    made = json.loads(planner(*ARTICLE, *words, "--capex", "60000", "--staff", "2000").out)
+    assert "hyperscaler" not in made["sentence"]
+    assert "no staff" not in made["sentence"]
+    rented = planner(*ARTICLE, "--gpu", "b300", "--price-kind", "on-demand,spot", "--capex", "60000")
+    assert rented.code == 2
+    assert "a term of owning needs the price kind own" in rented.err
+
+
+def test_two_gpus_at_prices_of_different_kinds_are_told_of(planner):
+    words = (*PAIR, "--price-kind", "on-demand", "--price", "mi355x=2.5", "--mixed-kinds", "--json")
+    made = json.loads(planner(*ARTICLE, *words).out)
+    assert any("prices of different kinds are compared" in warning for warning in made["warnings"])
+
+
+def test_a_kind_that_nobody_quotes_names_those_akin(planner):
+    words = (
+        "--model",
+        "llama-3.1-8b",
+        "--isl",
+        "1k",
+        "--osl",
+        "400",
+        "--gpu",
+        "h200",
+        "--over",
+        "utilisation",
+    )
+    ran = planner("breakeven", *words, "--price-kind", "reserved,own")
+    assert ran.code == 2
+    assert "h200-sxm has no reserved price; nearest: reserved-short; kinds quoted: " in ran.err
 
 
 def test_a_month_of_owning_over_the_price_of_a_hosted_token(planner):

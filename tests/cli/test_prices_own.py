@@ -15,6 +15,32 @@ def test_it_shows_the_parts_and_when_owning_beats_renting(planner):
     assert "the exception" in ran.out
 
 
+def test_a_capex_that_nobody_quoted_and_missing_staff_are_said_in_the_answer(planner):
+    made = json.loads(planner("prices", "own", "h200", "--json").out)
+    caveat, others = made["gpus"][0]["caveats"]
+    assert caveat == (
+        "the capex is implied at hyperscaler volume (inferred) and no staff is counted; "
+        "give your own with --capex and --staff"
+    )
+    assert "37,500 USD (a node of 300 kUSD over 8; unverified, 2026-11-30)" in others
+    assert "1.15 USD/h, own: $300k server / 5 years + $60k support / 3 years" in others
+    shown = " ".join(planner("prices", "own", "h200").out.split())
+    assert f"T{caveat[1:]}." in shown
+    assert others in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "left"), [(["--staff", "2000"], "capex"), (["--capex", "35000"], "staff"), ([], "both")]
+)
+def test_what_you_give_is_no_caveat(planner, words, left):
+    made = json.loads(planner("prices", "own", "h200", *words, "--json").out)
+    caveat = made["gpus"][0]["caveats"][0]
+    assert ("--capex" in caveat) == (left in ("capex", "both"))
+    assert ("--staff" in caveat) == (left in ("staff", "both"))
+    given = planner("prices", "own", "h200", "--capex", "35000", "--staff", "2000", "--json")
+    assert not any("give your own" in said for said in json.loads(given.out)["gpus"][0]["caveats"])
+
+
 def test_json_is_in_usd_and_names_the_command(planner):
     found = json.loads(planner("prices", "own", "mi355x,b300", "--capex", "mi355x=25000", "--json").out)
     assert found["schema"] == "planner.owning/1"
