@@ -350,3 +350,22 @@ def test_a_file_names_axes_as_options_or_arguments_do(tmp_path, capsys, name):
     file.write_text(f"model: llama-3.1-8b\ngpu: h100\nisl: 1k\nosl: 64\n{name}: [1, 2]\n", encoding="utf-8")
     assert run(["sweep", str(file), "--json"]) == 0
     assert [row["request_rate_per_s"] for row in json.loads(capsys.readouterr().out)["results"]] == [1, 2]
+
+
+def test_rows_without_a_price_say_so_when_others_have_one(catalogue):
+    report = planner.sweep(
+        model="llama-3.1-8b", gpu="h100,b200", isl=1000, osl=100, price={"h100": 2.0}, catalogue=catalogue
+    )
+    assert report.warnings == ("1 row: no price of b200-sxm was given",)
+    unpriced = planner.sweep(model="llama-3.1-8b", gpu="b200", isl=1000, osl=100, catalogue=catalogue)
+    assert unpriced.warnings == ()
+
+
+def test_tables_leave_out_what_is_empty_and_are_no_wider_than_a_terminal(catalogue):
+    report = planner.sweep(
+        model="llama-3.1-8b", gpu="h100,b200", isl=1000, osl=100, price={"h100": 2.0}, catalogue=catalogue
+    )
+    for table in report.tables()[:2]:
+        assert "weight_dtype" not in {column.key for column in table.columns}
+        assert "weight_dtype" in table.keys
+        assert max(map(len, table.to_text().splitlines())) <= 80

@@ -221,7 +221,7 @@ def _question(
 def _prices(
     book: Catalogue, gpus: list[Gpu], price: Any, kinds: tuple[str, ...]
 ) -> dict[str, tuple[PriceTerm, ...]]:
-    """Return the prices of each accelerator: those given, else one of each kind, else a term without one."""
+    """Return the prices of each accelerator: those given, else one of each kind, else why there is none."""
     from planner.planning.sweeping import PriceTerm
 
     by_name = price if isinstance(price, Mapping) else {} if price is None else {g.id: price for g in gpus}
@@ -235,7 +235,8 @@ def _prices(
             found, missing = prices_of([gpu], None, kind, book)
             priced = [_term(each) for each in found.values()]
             terms[gpu.id] += priced or [PriceTerm(None, kind, missing[gpu.id])]
-    return {gpu: tuple(found) or (PriceTerm(),) for gpu, found in terms.items()}
+    none = {gpu: PriceTerm(reason=f"no price of {gpu} was given" if by_name else "") for gpu in terms}
+    return {gpu: tuple(found) or (none[gpu],) for gpu, found in terms.items()}
 
 
 def _term(price: Any) -> PriceTerm:

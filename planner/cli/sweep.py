@@ -192,7 +192,7 @@ def command(
     if rows is None:
         answer(found, lambda console: _draw(console, found), as_json=as_json, as_csv=as_csv, out=out)
     else:
-        click.echo(f"{rows}: {found.sentence}", err=True)
+        click.echo("\n - ".join([f"{rows}: {found.sentence}", *found.warnings]), err=True)
     return 0 if found.answered else 3
 
 

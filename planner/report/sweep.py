@@ -12,6 +12,7 @@ from planner.errors import InvalidInput
 from planner.planning.sweep_rows import ANSWERED, Rows
 from planner.planning.sweeping import SweepQuestion
 from planner.report.base import Report
+from planner.report.plan_text import counted
 from planner.report.prediction_text import number
 from planner.report.provenance import sources_table
 from planner.report.sentences import gpu_label
@@ -29,20 +30,20 @@ MOST_RECORDS = 1000
 MOST_REASONS_SHOWN = 20
 
 _BEST = (
-    Column("model", "model"),
+    Column("model", "model", flexible=True),
     Column("gpu", "GPU", show=gpu_label),
     Column("gpus", "GPUs", right=True),
     Column("weight_dtype", "weights"),
     Column("isl_tokens", "tokens\nin", right=True, show="{:,}".format),
     Column("osl_tokens", "tokens\nout", right=True, show="{:,}".format),
     Column("concurrency", "requests\nat once", right=True, show=number),
-    Column("output_tps_per_gpu", "output tok/s\na GPU", right=True, show=number),
+    Column("output_tps_per_gpu", "output\ntok/s\na GPU", right=True, show=number),
     Column("tps_per_user", "tok/s a\nrequest", right=True, show=number),
 )
 _CHEAPEST = (
-    *_BEST,
-    Column("usd_per_gpu_hour", "USD per\nGPU-hour", right=True, show="{:,.2f}".format),
-    Column("usd_per_million_output_tokens", "USD per\nM output", right=True, show="{:,.2f}".format),
+    *(column for column in _BEST if column.key != "tps_per_user"),
+    Column("usd_per_gpu_hour", "USD a\nGPU-\nhour", right=True, show="{:,.2f}".format),
+    Column("usd_per_million_output_tokens", "USD per\nM output\ntokens", right=True, show="{:,.2f}".format),
 )
 
 
@@ -92,17 +93,25 @@ class SweepReport(Report):
     def warnings(self) -> tuple[str, ...]:
         """Return why rows have no figures or no price, with how many rows each reason has."""
         said = sorted(self.summary.reasons.items(), key=lambda item: (-item[1], item[0]))
-        shown = tuple(f"{count:,} rows: {reason}" for reason, count in said[:MOST_REASONS_SHOWN])
+        shown = tuple(f"{counted(count, 'row')}: {reason}" for reason, count in said[:MOST_REASONS_SHOWN])
         more = sum(count for _, count in said[MOST_REASONS_SHOWN:])
-        return (*shown, f"{more:,} rows: other reasons, in the rows themselves") if more else shown
+        return (*shown, f"{counted(more, 'row')}: other reasons, in the rows themselves") if more else shown
 
     def tables(self) -> tuple[Table, ...]:
         """Return the best rows of each model on each accelerator, and what was swept."""
         tables = [
             Table(_BEST, self._best("most_output"), "Most output of a GPU, by model and accelerator"),
-            Table(_CHEAPEST, self._best("cheapest"), "Cheapest output, by model and accelerator"),
+            Table(
+                _CHEAPEST,
+                self._best("cheapest"),
+                "Cheapest output, by model and accelerator",
+                ("tps_per_user",),
+            ),
         ]
-        return (*(table for table in tables if table.rows), facts_table(self._axes(), "What was swept"))
+        return (
+            *(table.without_empty() for table in tables if table.rows),
+            facts_table(self._axes(), "What was swept"),
+        )
 
     def _best(self, what: str) -> tuple[Mapping[str, Any], ...]:
         return tuple(found[what] for found in self.summary.best.values() if what in found)

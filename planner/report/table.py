@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import Unsupported
@@ -72,9 +72,23 @@ class Table:
         """Return the keys of CSV, JSON and frames, in order."""
         return (*(column.key for column in self.columns), *self.more_keys)
 
+    def filled(self) -> Table:
+        """Return the same without the columns that no row fills; their keys stay in CSV, JSON and frames."""
+        shown = tuple(one for one in self.columns if any(row.get(one.key) is not None for row in self.rows))
+        left = tuple(column.key for column in self.columns if column not in shown)
+        return replace(self, columns=shown, more_keys=(*self.more_keys, *left))
+
     def cells(self) -> list[list[str]]:
         """Return the text of every cell, row by row."""
         return [[column.cell(row.get(column.key)) for column in self.columns] for row in self.rows]
+
+    def without_empty(self) -> Table:
+        """Return the table with columns that say nothing in any row kept for CSV, JSON and frames alone."""
+        shown = tuple(
+            column for column in self.columns if any(row.get(column.key) is not None for row in self.rows)
+        )
+        hidden = tuple(column.key for column in self.columns if column not in shown)
+        return Table(shown, self.rows, self.title, (*self.more_keys, *hidden))
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the rows as plain dictionaries with every key."""
