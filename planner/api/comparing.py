@@ -183,7 +183,7 @@ def _report(
         lacking=lacking,
         slo=slo,
         throughput=throughput,
-        notes=(*notes, *said, *compare_notes(ordered, ranking, by_model, kinds, lacking)),
+        notes=(*notes, *said, *compare_notes(ordered, ranking, by_model, kinds, lacking, currency)),
         left_out=left_out,
         hosted=hosted,
         currency=currency,

@@ -80,6 +80,8 @@ class Pair:
         Ratio of their prices under which the first is ahead: that of their rates per GPU.
     flip_usd_per_gpu_hour : Estimate or None
         Price of the first above which it falls behind, at the price of the second [USD/h].
+    usd_per_gpu_hour : tuple of float or None
+        Their prices now [USD/h].
     """
 
     ahead: str
@@ -89,6 +91,7 @@ class Pair:
     price_ratio: float | None
     flip_price_ratio: Estimate
     flip_usd_per_gpu_hour: Estimate | None
+    usd_per_gpu_hour: tuple[float | None, float | None] = (None, None)
 
     @property
     def sure(self) -> bool:
@@ -268,6 +271,7 @@ def pair_of(one: Option, other: Option) -> Pair:
         price_ratio=_price_ratio(ahead, behind),
         flip_price_ratio=flip,
         flip_usd_per_gpu_hour=None if price is None else flip.scaled(price),
+        usd_per_gpu_hour=(ahead.usd_per_gpu_hour, price),
     )
 
 

@@ -48,7 +48,7 @@ def why_and_until_when(report: CompareReport) -> str:
     if not report.ranking.pairs:
         return ""
     pair = report.ranking.pairs[0]
-    return f"{pair_sentence(pair, report.ranking.priced)} {flip_sentence(pair)}."
+    return f"{pair_sentence(pair, report.ranking.priced)} {flip_sentence(pair, report.currency)}."
 
 
 def card_facts(answer: CompareAnswer) -> tuple[tuple[str, str], ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.economics import DOLLAR, Currency
 from planner.report.compare_text import flip_sentence, kinds_sentence
+from planner.report.prediction_text import interval, number
 from planner.report.sentences import gpu_label
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def compare_notes(
     by_model: Ranking | None,
     kinds: tuple[KindRanking, ...],
     lacking: Mapping[str, tuple[str, ...]],
+    currency: Currency = DOLLAR,
 ) -> tuple[str, ...]:
     """Return what the user should know of a comparison.
 
@@ -53,6 +55,8 @@ def compare_notes(
         The order under each kind of price that all have.
     lacking : mapping of str to tuple of str
         Of other kinds those without.
+    currency : Currency
+        In which prices are told.
 
     Returns
     -------
@@ -64,10 +68,12 @@ def compare_notes(
         if shown[0].load.request_rate_per_s is not None:
             said.append(AT_A_RATE)
         said += _prices(shown, ranking)
+        said += _far_off(shown)
         said += _basis(shown, ranking, by_model)
+        said += _users(shown)
         said += _differences(shown)
     if ranking.pairs:
-        said += [flip_sentence(pair) for pair in ranking.told_pairs[1:]]
+        said += [flip_sentence(pair, currency) for pair in ranking.told_pairs[1:]]
         if text := kinds_sentence(kinds):
             said.append(text)
         if lacking:
@@ -92,13 +98,49 @@ def shown_in(currency: Currency) -> tuple[str, ...]:
 
 
 def _prices(shown: Sequence[CompareAnswer], ranking: Ranking) -> list[str]:
+    priced = [answer.price for answer in shown if answer.price is not None]
+    owned = [f"{price.kind}: {price.caveats[0]}" for price in priced if price.caveats]
     missing = [gpu_label(answer.gpu) for answer in shown if answer.price is None]
     if not missing:
+        return owned
+    return [
+        *owned,
+        f"no price of {', '.join(missing)}: the order is by output per GPU; "
+        "--price GPU=USD or --price-kind KIND compares money",
+    ]
+
+
+def _far_off(shown: Sequence[CompareAnswer]) -> list[str]:
+    """Warn where a measured figure and the model's lie outside of each other's intervals."""
+    apart = []
+    for answer in shown:
+        seen, model = answer.option, answer.simulated_option
+        if seen is None or model is None or not seen.measured:
+            continue
+        one, other = seen.output_tps_per_gpu, model.output_tps_per_gpu
+        if one.high < other.low or other.high < one.low:
+            apart.append(
+                f"{gpu_label(answer.gpu)} {number(one.value)} measured ({interval(one)}), "
+                f"{number(other.value)} by the model ({interval(other)})"
+            )
+    if not apart:
         return []
     return [
-        f"no price of {', '.join(missing)}: the order is by output per GPU; "
-        "--price GPU=USD or --price-kind KIND compares money"
+        "measured and model differ by more than both their 80 % intervals, in tok/s a GPU: "
+        f"{'; '.join(apart)}; find out how the run was set up, or measure again, before you rely on either"
     ]
+
+
+def _users(shown: Sequence[CompareAnswer]) -> list[str]:
+    """Say at which load tok/s a user holds where it is that of a single stream, or of no stated load."""
+    said = []
+    for answer in shown:
+        load = answer.found.concurrency
+        if "tps_per_user" not in answer.figures or (load is not None and load > 1):
+            continue
+        at = "of a run that does not state its load" if load is None else "with 1 request at once"
+        said.append(f"{gpu_label(answer.gpu)}: tok/s a user is {at}, and no rate under load")
+    return said
 
 
 def _basis(shown: Sequence[CompareAnswer], ranking: Ranking, by_model: Ranking | None) -> list[str]:

@@ -59,7 +59,7 @@ def compare_tables(report: CompareReport) -> tuple[Table, ...]:
 
 
 def figures_table(report: CompareReport) -> Table:
-    """Return what each yields; one without figures has its reason."""
+    """Return what each yields, columns of nothing left out; one without figures has its reason."""
     columns = (
         RANK,
         GPU,
@@ -74,7 +74,7 @@ def figures_table(report: CompareReport) -> Table:
         Column("tpot_ms", "TPOT\nms", right=True, show=number),
         Column("source", "from"),
     )
-    return Table(columns, tuple(_figures_row(answer) for answer in report))
+    return Table(columns, tuple(_figures_row(answer) for answer in report)).filled()
 
 
 def _figures_row(answer: CompareAnswer) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def money_table(report: CompareReport) -> Table | None:
         columns.append(Column("price", "price", flexible=True))
     if not shown:
         return None
-    return Table(tuple(columns), tuple(_money_row(answer, currency) for answer in shown))
+    return Table(tuple(columns), tuple(_money_row(answer, currency) for answer in shown)).filled()
 
 
 def _money_row(answer: CompareAnswer, currency: Currency) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def pairs_table(report: CompareReport) -> Table | None:
     ranking = report.ranking
     which = "Two by two" if ranking.told_pairs == ranking.pairs else "The first against each other"
     rows = tuple(_pair_row(pair) for pair in ranking.told_pairs)
-    return Table(columns, rows, f"{which}, by output tok/s {unit}")
+    return Table(columns, rows, f"{which}, by output tok/s {unit}").filled()
 
 
 def _pair_row(pair: Pair) -> dict[str, Any]:

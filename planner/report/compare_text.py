@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.economics import DOLLAR, Currency
 from planner.planning.compare import merit
 from planner.report.prediction_text import load_text, number
 from planner.report.sentences import gpu_label
@@ -42,7 +43,7 @@ def report_sentence(report: CompareReport) -> str:
     if report.ranking.pairs:
         first = report.ranking.pairs[0]
         told = pair_sentence(first, report.ranking.priced, report.currency.unit)
-        said += f" {told} {flip_sentence(first)}."
+        said += f" {told} {flip_sentence(first, report.currency)}."
     failed = [answer for answer in report if not answer.answered]
     without = [f"{gpu_label(answer.gpu)}: {answer.found.state}." for answer in failed]
     return " ".join([said, *without, *(f"{gpu_label(gpu)}: left out." for gpu in report.left_out)])
@@ -141,20 +142,24 @@ def probability(value: float) -> str:
     return "over 0.99" if value > 0.995 else f"{value:.2f}"
 
 
-def flip_sentence(pair: Pair) -> str:
-    """Return the ratio of prices at which the order flips, told of the faster one.
+def flip_sentence(pair: Pair, currency: Currency = DOLLAR) -> str:
+    """Return the ratio of prices at which the order flips, and the price itself, told of the faster one.
 
     Parameters
     ----------
     pair : Pair
         The two.
+    currency : Currency
+        In which a price is told.
 
     Returns
     -------
     str
-        Such as "B300-SXM wins if its price is under 1.65 times MI355X's (80 % interval 1.40 to 1.93)".
+        Such as "B300-SXM wins if its price is under 1.65 times MI355X's (80 % interval 1.40 to 1.93), under
+        4.12 USD/h at MI355X's 2.50"; without the latter where MI355X has no price.
     """
     flip, now, first, second = pair.flip_price_ratio, pair.price_ratio, pair.ahead, pair.behind
+    usd = pair.usd_per_gpu_hour[0 if flip.value < 1 else 1]
     if flip.value < 1:
         flip, first, second = flip.inverse(), second, first
         now = None if now is None else 1 / now
@@ -162,6 +167,9 @@ def flip_sentence(pair: Pair) -> str:
         f"{gpu_label(first)} wins if its price is under {flip.value:.2f} times {gpu_label(second)}'s "
         f"(80 % interval {flip.low:.2f} to {flip.high:.2f})"
     )
+    if usd is not None:
+        other = currency.of_usd(usd)
+        said += f", under {flip.value * other:,.2f} {currency.code}/h at {gpu_label(second)}'s {other:,.2f}"
     return f"{said}; it is {now:.2f} times now" if now is not None else said
 
 

@@ -90,6 +90,8 @@ class PlanAnswer:
                 f"at the chosen size {100 * share:.1f} % of the requests keep the limits, which is short of "
                 f"{100 * plan.terms.slo.share:g} %; a lower utilisation leaves more room"
             )
+        if plan.price is not None and plan.price.caveats:
+            said.append(f"{plan.price.kind}: {plan.price.caveats[0]}")
         if plan.unpriced and plan.price is None:
             said.append(f"no cost: {plan.unpriced}")
         if plan.no_power and plan.terms.rack_kw is not None:

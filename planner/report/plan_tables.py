@@ -134,9 +134,7 @@ def gpus_table(answers: Iterable[PlanAnswer]) -> Table:
     Table
     """
     rows = tuple(gpu_row(answer) for answer in answers)
-    shown = tuple(column for column in GPU_COLUMNS if any(row.get(column.key) is not None for row in rows))
-    left = tuple(column.key for column in GPU_COLUMNS if column not in shown)
-    return Table(shown, rows, "GPUs for this traffic", (*MORE_KEYS, *left))
+    return Table(GPU_COLUMNS, rows, "GPUs for this traffic", MORE_KEYS).filled()
 
 
 def steps_table(plan: GpuPlan) -> Table:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from rich.console import Console
 from planner.cli.draw_compare import draw_report
 from planner.cli.output import json_text
 from planner.measurement.compared import MISSES
+from planner.report.compare_tables import figures_table
+from planner.report.table import Column, Table
 from tests.report.made_compare import answer, refused, report
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -86,6 +89,61 @@ def test_the_articles_ranking_and_its_three_figures(planner):
     assert 1 / pair["flip_price_ratio"]["value"] == pytest.approx(1568 / 952, rel=1e-12)
     assert pair["larger_than_uncertainty"]
     assert "B300-SXM wins if its price is under 1.65 times MI355X's" in made["sentence"]
+
+
+def test_the_flip_is_told_in_money_too_where_the_price_of_the_other_is_known(planner):
+    made = json.loads(planner(*ARTICLE, *PRICES, "--json").out)
+    usd = 2.5 * 1568 / 952
+    assert f"under {usd:,.2f} USD/h at MI355X's 2.50; it is 2.40 times now" in made["sentence"]
+    assert f"under {4.25 * 119 / 31.125:,.2f} USD/h at B200-SXM's 4.25" in " ".join(made["warnings"])
+    euro = planner(*ARTICLE, *PRICES, "--currency", "eur", "--usd-rate", "0.5")
+    assert f"under {usd / 2:,.2f} EUR/h at MI355X's 1.25" in " ".join(euro.out.split())
+    one = json.loads(planner(*ARTICLE, "--price", "mi355x=2.50", "--json").out)
+    assert f"under {usd:,.2f} USD/h at MI355X's 2.50." in one["sentence"]  # B300 has no price
+    none = json.loads(planner(*ARTICLE, "--json").out)
+    assert "USD/h" not in none["sentence"]
+
+
+def test_a_run_and_the_model_that_lie_apart_are_warned_of(planner):
+    made = json.loads(planner(*ARTICLE, *PRICES, "--json").out)
+    (said,) = (text for text in made["warnings"] if text.startswith("measured and model differ"))
+    for each in made["results"]:
+        seen, model = each["output_tps_per_gpu"], each["simulated"]["output_tps_per_gpu"]
+        apart = seen["high"] < model["low"] or model["high"] < seen["low"]
+        assert (f"{'MI355X' if each['gpu'] == 'mi355x' else each['gpu'].upper()} " in said) == apart
+    assert "B200-SXM 31.1 measured" in said
+    agreed = report(answer("mi355x", 952.0, seen=True), answer("b300-sxm", 900.0))
+    assert not any(text.startswith("measured and model differ") for text in agreed.warnings)
+
+
+def test_columns_that_no_row_fills_are_left_out_and_their_keys_kept(planner):
+    head = planner(*ARTICLE, *PRICES).out.split("\n\n")[1]
+    assert "TTFT" not in head
+    assert "TPOT" not in head
+    assert "interval" in head
+    full = figures_table(three())
+    assert {"ttft_ms", "tpot_ms"} <= {column.key for column in full.columns}
+    bare = Table((Column("a", "a"), Column("b", "b")), ({"a": 1}, {"a": None}))
+    assert [column.key for column in bare.filled().columns] == ["a"]
+    assert bare.filled().keys == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [(1.0, "with 1 request at once"), (None, "of a run that does not state its load"), (32.0, None)],
+)
+def test_tokens_of_a_user_say_at_which_load(load, said):
+    one = answer("mi355x", 952.0, seen=True)
+    made = report(replace(one, found=replace(one.found, concurrency=load)))
+    found = [text for text in made.warnings if "tok/s a user" in text]
+    assert found == ([f"MI355X: tok/s a user is {said}, and no rate under load"] if said else [])
+
+
+def test_an_owned_price_comes_with_its_caveat(planner):
+    made = json.loads(planner(*ARTICLE, "--price-kind", "own", "--json").out)
+    assert any(
+        text.startswith("own: the capex is implied at hyperscaler volume") for text in made["warnings"]
+    )
 
 
 def test_the_kind_of_price_flips_the_winner_and_the_table_shows_it(planner):

@@ -124,6 +124,26 @@ def test_a_plan_on_real_input(planner):
     assert record["reproduction"]["arguments"]["request_rate"] == 200.0
 
 
+def test_a_gpu_without_a_price_of_the_kind_comes_last(planner):
+    words = list(ASKED)
+    words[words.index("h100")] = "mi355x,h100"
+    ran = planner(*words, *LOAD, *LIMITS, "--price-kind", "on-demand", "--json")
+    assert ran.code == 0, ran.err
+    made = json.loads(ran.out)
+    assert [each["gpu"] for each in made["results"]] == ["h100-sxm", "mi355x"]
+    assert made["results"][0]["usd_per_hour"] > 0
+    assert made["results"][1]["usd_per_hour"] is None
+    assert "Cheapest: H100-SXM" in made["sentence"]
+    assert any(text.startswith("MI355X: no cost: mi355x has no on-demand price") for text in made["warnings"])
+
+
+def test_an_owned_price_comes_with_its_caveat(planner):
+    made = json.loads(planner(*ASKED, *LOAD, *LIMITS, "--price-kind", "own", "--json").out)
+    assert any(
+        text.startswith("own: the capex is implied at hyperscaler volume") for text in made["warnings"]
+    )
+
+
 def test_the_csv_has_one_line_for_each_gpu(planner):
     ran = planner(*ASKED, *LOAD, *LIMITS, "--csv")
     (row,) = csv.DictReader(io.StringIO(ran.out))

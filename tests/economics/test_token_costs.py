@@ -54,6 +54,15 @@ def test_at_full_load_they_are_those_of_predict():
     assert costs.tokens_per_usd == pytest.approx(tokens_per_usd(**plain), rel=1e-12)
 
 
+@pytest.mark.parametrize("weight", [0.01, 0.5, 1.0])
+def test_what_plans_and_sweeps_show_does_not_rest_on_the_assumed_weight_of_cached_input(weight):
+    asked = {**ASKED, "prefix_hit": 0.5, "prefill_share": 0.25}
+    one, other = token_costs(**asked), token_costs(**asked, cached_weight=weight)
+    for name in ("usd_per_million_output_all", "usd_per_million_total", "tokens_per_usd", "usd_per_hour"):
+        assert getattr(one, name) == getattr(other, name)
+    assert one.usd_per_million_input != other.usd_per_million_input
+
+
 def test_worked_by_hand():
     # 20 USD/h for 1,000 tok/s out and 2,000 in, of which half is cached; a quarter of the time is prefill.
     costs = token_costs(

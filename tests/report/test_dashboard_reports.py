@@ -39,7 +39,8 @@ def test_who_buys_reads_what_to_take_at_what_cost_how_sure_and_what_flips_it(com
         f"Kimi K3: take 8 x MI355X, at USD {cost.value:.2f} per million output tokens "
         f"(80 % interval {cost.low:.2f} to {cost.high:.2f}), measured. MI355X is ahead of B300-SXM by 46 % "
         "per dollar, more than the uncertainty (over 0.99 probability). B300-SXM wins if its price is under "
-        "1.65 times MI355X's (80 % interval 1.40 to 1.93); it is 2.40 times now."
+        "1.65 times MI355X's (80 % interval 1.40 to 1.93), under 4.12 USD/h at MI355X's 2.50; "
+        "it is 2.40 times now."
     )
 
 
