@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
 
 from planner.cli.output import deliver, form_of, json_text, render
+from planner.errors import UnknownName, nearest_names, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from planner.catalogue import Catalogue
     from planner.report.details import Detail
     from planner.report.table import Table
 
@@ -29,7 +31,14 @@ class ListingGroup(click.Group):
 
 
 def print_listing(
-    table: Table, *, name: str, search: tuple[str, ...], as_json: bool, as_csv: bool, out: str | None
+    table: Table,
+    *,
+    name: str,
+    search: tuple[str, ...],
+    known: Callable[[], Iterable[str]],
+    as_json: bool,
+    as_csv: bool,
+    out: str | None,
 ) -> None:
     """Print a listing of the catalogue in the form that was asked for.
 
@@ -41,11 +50,20 @@ def print_listing(
         What they are, in the plural: the key of the JSON object and the word of the count.
     search : tuple of str
         What was searched for.
+    known : callable
+        Gives the names there are, of which the nearest are named where nothing matches.
     as_json, as_csv : bool
         The form.
     out : str or None
         The file.
+
+    Raises
+    ------
+    UnknownName
+        When something was searched for and nothing matches.
     """
+    if search and not table.rows:
+        raise _no_match(name, " ".join(search), known())
     form = form_of(as_json=as_json, as_csv=as_csv, out=out)
     if form == "json":
         deliver(json_text({"schema": f"planner.{name}/1", name: table.to_records()}), out)
@@ -53,6 +71,17 @@ def print_listing(
         deliver(table.to_csv(), out)
     else:
         render(lambda console: _draw_listing(console, table, name, search), out)
+
+
+def names_in(catalogue: Catalogue, root: str) -> list[str]:
+    """Return every id and alias under a root key."""
+    return [name for key in catalogue.ids(root) for name in (key, *catalogue.aliases(root, key))]
+
+
+def _no_match(name: str, search: str, known: Iterable[str]) -> UnknownName:
+    near = nearest_names(search, (one for one in known if one.casefold() != search.casefold()))
+    hint = f"nearest: {', '.join(near)}" if near else f"`planner {name}` lists all there are"
+    return UnknownName(f"no {name} match {shorten(search)}; {hint}")
 
 
 def _draw_listing(console: Console, table: Table, name: str, search: tuple[str, ...]) -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from planner.cli.catalogue_commands import ListingGroup, print_detail, print_listing, search_argument
+from planner.cli.catalogue_commands import (
+    ListingGroup,
+    names_in,
+    print_detail,
+    print_listing,
+    search_argument,
+)
 from planner.cli.options import Settings, catalogue_option, json_option, out_option, output_options
 
 
@@ -40,8 +46,16 @@ def list_gpus(
     """
     from planner.report.listings import gpus_table
 
-    table = gpus_table(settings.catalogue(), " ".join(search))
-    print_listing(table, name="gpus", search=search, as_json=as_json, as_csv=as_csv, out=out)
+    book = settings.catalogue()
+    print_listing(
+        gpus_table(book, " ".join(search)),
+        name="gpus",
+        search=search,
+        known=lambda: names_in(book, "gpus"),
+        as_json=as_json,
+        as_csv=as_csv,
+        out=out,
+    )
 
 
 @command.command(short_help="Show one accelerator with the source of every figure.")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from planner.cli.catalogue_commands import ListingGroup, print_detail, print_listing, search_argument
+from planner.cli.catalogue_commands import (
+    ListingGroup,
+    names_in,
+    print_detail,
+    print_listing,
+    search_argument,
+)
 from planner.cli.options import Settings, catalogue_option, json_option, out_option, output_options
 
 
@@ -41,8 +47,16 @@ def list_models(
     """
     from planner.report.listings import models_table
 
-    table = models_table(settings.catalogue(), " ".join(search))
-    print_listing(table, name="models", search=search, as_json=as_json, as_csv=as_csv, out=out)
+    book = settings.catalogue()
+    print_listing(
+        models_table(book, " ".join(search)),
+        name="models",
+        search=search,
+        known=lambda: names_in(book, "models"),
+        as_json=as_json,
+        as_csv=as_csv,
+        out=out,
+    )
 
 
 @command.command(short_help="Show one model with its sizes, variants and sources.")

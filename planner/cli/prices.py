@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -65,8 +66,21 @@ def list_prices(
     """
     from planner.report.listings import prices_table
 
-    table = prices_table(settings.catalogue(), " ".join(search), price_kind)
-    print_listing(table, name="prices", search=search, as_json=as_json, as_csv=as_csv, out=out)
+    book = settings.catalogue()
+
+    def known() -> Iterator[str]:
+        for price in book.prices(kind=price_kind):
+            yield from (price.gpu, price.provider, price.kind.value)
+
+    print_listing(
+        prices_table(book, " ".join(search), price_kind),
+        name="prices",
+        search=search,
+        known=known,
+        as_json=as_json,
+        as_csv=as_csv,
+        out=out,
+    )
 
 
 @command.command(short_help="Show the prices of one accelerator with their sources.")

@@ -26,9 +26,21 @@ def test_a_search_is_the_same_with_and_without_the_word_list(planner):
     assert "llama" not in ran.out
 
 
-def test_a_search_without_result_says_so(planner):
-    ran = planner("gpus", "abacus")
-    assert (ran.code, ran.out) == (0, "no gpus that match 'abacus'\n")
+@pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
+@pytest.mark.parametrize(
+    ("name", "search", "said"),
+    [
+        ("models", "kimmi-k3", "no models match 'kimmi-k3'; nearest: kimi-k3, "),
+        ("models", "zzz", "no models match 'zzz'; `planner models` lists all there are"),
+        ("gpus", "mi355z", "no gpus match 'mi355z'; nearest: MI355, mi355x, "),
+        ("prices", "mi355z", "no prices match 'mi355z'; nearest: mi355x, "),
+    ],
+)
+def test_a_search_without_result_is_refused_in_one_line(planner, name, search, said, form):
+    ran = planner(name, search, *form)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
 
 
 def test_a_model_in_full(planner):
