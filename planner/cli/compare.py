@@ -19,12 +19,12 @@ from planner.cli.options import (
     Settings,
     engine_limits_options,
     engine_options,
-    load_options,
     model_option,
     price_kind_option,
     price_option,
     report_options,
     sizes_options,
+    speed_load_options,
 )
 from planner.cli.output import answer
 
@@ -45,7 +45,7 @@ OVERLOADED, DOES_NOT_FIT, MISSES_SLO = 2, 3, 4
 )
 @sizes_options
 @engine_options
-@load_options
+@speed_load_options
 @rate_option
 @prefix_option
 @slo_options

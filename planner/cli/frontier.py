@@ -10,6 +10,7 @@ from planner.cli.load_options import network_option, prefix_option, slo_options,
 from planner.cli.money_options import owning_options
 from planner.cli.options import (
     LARGEST_SIZE,
+    NEEDED,
     Count,
     Settings,
     engine_option,
@@ -89,7 +90,7 @@ space_options = stacked(
 @click.command(short_help="Search all deployments, to the frontier of output, interactivity and cost.")
 @model_option
 @gpu_option
-@lengths_options
+@lengths_options(NEEDED)
 @prefix_option
 @slo_options
 @click.option(

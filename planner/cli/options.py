@@ -220,21 +220,33 @@ engine_options = stacked(
     engine_option,
 )
 
-lengths_options = stacked(
-    click.option("--isl", type=tokens(), metavar="TOKENS", help="Input tokens of a request."),
-    click.option("--osl", type=tokens(), metavar="TOKENS", help="Output tokens of a request."),
-    click.option(
-        "--context",
-        type=tokens(),
-        metavar="TOKENS",
-        help="Longest request, input and output (128k = 128,000).  [default: ISL + OSL, else the maximum]",
-    ),
+context_option = click.option(
+    "--context",
+    type=tokens(),
+    metavar="TOKENS",
+    help="Longest request, input and output (128k = 128,000).  [default: ISL + OSL, else the maximum]",
 )
 
-load_options = stacked(
-    lengths_options,
-    click.option("--concurrency", type=requests(), metavar="N", help="Requests that must run at once."),
+
+def lengths_options(needed: str = "") -> Callable[[F], F]:
+    """Return the options of a request's lengths, marked where they are needed, such as by "[needed]"."""
+    mark = f"  {needed}" if needed else ""
+    return stacked(
+        click.option("--isl", type=tokens(), metavar="TOKENS", help=f"Input tokens of a request.{mark}"),
+        click.option("--osl", type=tokens(), metavar="TOKENS", help=f"Output tokens of a request.{mark}"),
+        context_option,
+    )
+
+
+NEEDED = "[needed]"
+
+concurrency_option = click.option(
+    "--concurrency", type=requests(), metavar="N", help="Requests that must run at once."
 )
+
+load_options = stacked(lengths_options(), concurrency_option)
+speed_load_options = stacked(lengths_options(NEEDED), concurrency_option)
+"""The load where the question is how fast: lengths must be stated."""
 
 most_seqs_option = click.option(
     "--max-num-seqs", type=requests(), metavar="N", help="Requests the engine runs at once, at most."

@@ -34,7 +34,7 @@ DOES_NOT_FIT, NO_PLAN = 3, 4
     help="Id or alias of the catalogue, a config.json or the directory of one, or a hub id.",
 )
 @click.option("--gpu", metavar="GPU[,GPU...]", help="Accelerator by id or alias; several with commas.")
-@lengths_options
+@lengths_options("[needed, but with --trace or --fleet]")
 @rate_option
 @traffic_options
 @slo_options

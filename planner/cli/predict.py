@@ -20,12 +20,12 @@ from planner.cli.options import (
     engine_limits_options,
     engine_options,
     gpu_option,
-    load_options,
     model_option,
     price_kind_option,
     price_option,
     report_options,
     sizes_options,
+    speed_load_options,
 )
 from planner.cli.output import answer
 
@@ -40,7 +40,7 @@ DOES_NOT_FIT, OVERLOADED = 3, 2
 @gpu_option
 @sizes_options
 @engine_options
-@load_options
+@speed_load_options
 @rate_option
 @prefix_option
 @throughput_option

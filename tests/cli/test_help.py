@@ -63,7 +63,16 @@ def test_options_of_the_same_name_and_form_mean_the_same_everywhere():
                 # What is measured is stated, and not asked for: there each command is on its own.
                 place = words if words[:1] in (("measure",), ("import",)) else ()
                 form = (place, parameter.opts[0], parameter.metavar, parameter.is_flag)
-                assert said.setdefault(form, parameter.help) == parameter.help, words
+                meaning = parameter.help.partition("  [needed")[0]
+                assert said.setdefault(form, meaning) == meaning, words
+
+
+@pytest.mark.parametrize("name", ["predict", "compare", "frontier", "plan"])
+def test_lengths_are_marked_where_they_are_needed(planner, name):
+    lines = " ".join(planner(name, "--help").out.split())
+    assert "Input tokens of a request. [needed" in lines
+    assert "Output tokens of a request. [needed" in lines
+    assert "Input tokens of a request. [needed" not in " ".join(planner("fit", "--help").out.split())
 
 
 def loaded(*words):
