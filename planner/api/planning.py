@@ -75,7 +75,8 @@ def plan(
     Parameters
     ----------
     model, gpu, isl, osl, context, prefix_hit, price, price_kind
-        As for `predict`; several accelerators are planned each and ranked by cost.
+        As for `predict`; several accelerators are planned each and ranked by cost, those
+        without a price last; without any price by GPUs.
     request_rate : float
         Requests a second, on average over the day; or `users` with `requests_per_user_hour` or `think_s`; or
         a `trace`, which a rate scales.

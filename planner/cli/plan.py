@@ -56,7 +56,7 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
     or --think, or a --trace; --peak-factor and --profile say how it spreads over the day. Limits are
     percentiles: --slo-share of the requests must keep all of them, which is judged by simulating them one
     by one. Deployments are tried on each GPU type, the one that needs the fewest GPUs is taken, and types
-    are ranked by cost.
+    are ranked by cost, those without a price last; without any price by GPUs.
 
     Peak load is --peak-utilisation of what the replicas carry within the limits, never all of it unless you
     say so. Nodes stand by for those that fail: --spare, or as many as --availability-target asks for.

@@ -46,9 +46,8 @@ def answer_sentence(answer: PlanAnswer) -> str:
     plan: GpuPlan = answer.found
     sized = plan.sized
     said = (
-        f"{gpu_label(answer.gpu)}, {counted(sized.gpus, 'GPU')} in {counted(sized.nodes, 'node')}: "
-        f"{counted(sized.replicas, 'replica')} of {plan.candidate.label}, "
-        f"{sized.replicas - sized.working} of them spare"
+        f"{gpu_label(answer.gpu)}, {counted(sized.gpus, 'GPU')} in {counted(sized.nodes, 'node')} "
+        f"({sized.replicas:,} x {plan.candidate.label}, {sized.replicas - sized.working} spare)"
     )
     if plan.traffic.think_s is not None:
         said += f", for {number(plan.traffic.peak_per_s)} requests/s at the peak"

@@ -32,9 +32,9 @@ PLANS = {
 FLEETS = {"plan_fleet": fleet, "plan_no_fleet": lambda: fleet(usd_per_hour=50.0, power_kw=30.0)}
 
 
-def drawn(draw, made):
+def drawn(draw, made, width=100):
     text = io.StringIO()
-    draw(Console(file=text, width=100, no_color=True, highlight=False), made)
+    draw(Console(file=text, width=width, no_color=True, highlight=False), made)
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 
@@ -95,6 +95,7 @@ def test_without_prices_the_fewest_gpus_come_first_and_alone_are_told_in_detail(
 def test_the_answer_stands_in_three_lines_and_its_steps_hold(name):
     text = drawn(draw_plan, PLANS[name]())
     assert len(text.split("\n\n")[0].splitlines()) <= 3
+    assert len(drawn(draw_plan, PLANS[name](), 80).split("\n\n")[0].splitlines()) <= 3
     assert "given: given by you" not in text
     spares = next(line for line in text.splitlines() if line.startswith("spares "))
     assert "=" not in spares
