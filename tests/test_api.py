@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 
@@ -179,3 +180,23 @@ def test_a_frame_without_pandas_is_one_line_that_names_the_extra(catalogue, monk
     for make in (report.to_frame, report.answer.to_frame):
         with pytest.raises(planner.PlannerError, match=r"pip install 'planner\[notebook\]'"):
             make()
+
+
+REFUSED = "TensorRT-LLM does not run on mi355x"
+
+
+@pytest.mark.parametrize("ask", [planner.fit, functools.partial(planner.predict, isl=1000, osl=100)])
+def test_an_accelerator_that_cannot_run_it_is_left_out_and_the_others_answer(catalogue, ask):
+    asked = {"model": "llama-3.1-8b", "engine": "trtllm", "catalogue": catalogue}
+    report, alone = ask(gpu="mi355x,b200", **asked), ask(gpu="b200", **asked)
+    assert [answer.gpu for answer in report] == ["b200-sxm"]
+    assert report.answer.to_dict() == alone.answer.to_dict()
+    assert report.left_out["mi355x"].startswith(REFUSED)
+    assert report.warnings[0].startswith(f"MI355X is left out: {REFUSED}")
+    made = report.to_dict()
+    assert made["left_out"] == report.left_out
+    assert [one["gpu"] for one in made["results"]] == ["b200-sxm"]
+    assert f"MI355X is left out: {REFUSED}" in report._repr_html_()
+    assert (alone.left_out, "left_out" in alone.to_dict()) == ({}, False)
+    with pytest.raises(planner.PlannerError, match=f"^{REFUSED}"):
+        ask(gpu="mi355x,mi300x", **asked)

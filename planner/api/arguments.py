@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
-from planner.catalogue import Catalogue, load_catalogue
-from planner.errors import InvalidInput, shorten, unknown_name
+from planner.catalogue import Catalogue, Gpu, load_catalogue
+from planner.errors import IllegalDeployment, InvalidInput, PlannerError, Unsupported, shorten, unknown_name
 from planner.measurement.own_file import own_catalogue
+
+A = TypeVar("A")
 
 
 def open_catalogue(given: Catalogue | str | os.PathLike[str] | None) -> Catalogue:
@@ -33,3 +36,35 @@ def one_of(name: str, given: object, choices: Iterable[str]) -> str:
     if not isinstance(given, str) or given not in known:
         raise unknown_name(name, given if isinstance(given, str) else shorten(given), known)
     return given
+
+
+def answered(gpus: Iterable[Gpu], answer: Callable[[Gpu], A]) -> tuple[dict[str, A], dict[str, str]]:
+    """Return what each accelerator answers, and why those that cannot run what was asked have no answer.
+
+    Parameters
+    ----------
+    gpus : iterable of Gpu
+        The accelerators.
+    answer : callable
+        From one of them to its answer.
+
+    Returns
+    -------
+    tuple of dict
+        Answers and reasons by id.
+
+    Raises
+    ------
+    PlannerError
+        The first reason, where none of them can run it.
+    """
+    answers: dict[str, A] = {}
+    refused: dict[str, PlannerError] = {}
+    for gpu in gpus:
+        try:
+            answers[gpu.id] = answer(gpu)
+        except (Unsupported, IllegalDeployment) as error:
+            refused[gpu.id] = error
+    if not answers:
+        raise next(iter(refused.values()))
+    return answers, {gpu: str(error) for gpu, error in refused.items()}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.api.arguments import one_of, open_catalogue
+from planner.api.arguments import answered, one_of, open_catalogue
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.errors import IllegalDeployment, InvalidInput, PlannerError, Unsupported
+from planner.errors import InvalidInput
 from planner.planning.question import Question, question
 
 if TYPE_CHECKING:
@@ -150,8 +150,9 @@ def _report(
 ) -> CompareReport:
     from planner.planning.compare_kinds import rank_by_kind
     from planner.report.compare import CompareReport, in_order
-    from planner.report.compare_notes import compare_notes, left_out_notes, shown_in
+    from planner.report.compare_notes import compare_notes, shown_in
     from planner.report.hosted import hosted_notes
+    from planner.report.several import left_out_notes
 
     def found_on(card: Gpu) -> Compared:
         return outcome(
@@ -163,7 +164,8 @@ def _report(
             network_bytes_per_s=network_bytes_per_s,
         )
 
-    answers, left_out = _answers(asked, found_on, use)
+    by_gpu, left_out = answered(asked.gpus, lambda card: answer_of(asked, card, found_on(card), use))
+    answers = list(by_gpu.values())
     if all(answer.found.state == "not measured" for answer in answers):
         raise InvalidInput(answers[0].found.reason)
     ordered, ranking, by_model = in_order(answers)
@@ -188,22 +190,6 @@ def _report(
         hosted=hosted,
         currency=currency,
     )
-
-
-def _answers(
-    asked: Question, found_on: Callable[[Gpu], Compared], use: Use
-) -> tuple[list[CompareAnswer], dict[str, str]]:
-    """Return the answers, and why accelerators that cannot run what was asked have none."""
-    answers = []
-    refused: dict[str, PlannerError] = {}
-    for card in asked.gpus:
-        try:
-            answers.append(answer_of(asked, card, found_on(card), use))
-        except (Unsupported, IllegalDeployment) as error:
-            refused[card.id] = error
-    if not answers:
-        raise next(iter(refused.values()))
-    return answers, {gpu: str(error) for gpu, error in refused.items()}
 
 
 def hosted_answers(asked: Question, api_price: tuple[float, ...] | None) -> tuple[HostedAnswer, ...]:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from planner.api.arguments import open_catalogue
+from planner.api.arguments import answered, open_catalogue
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.planning.other_layouts import other_layouts
 from planner.planning.question import question
-from planner.planning.sizing import judge
+from planner.planning.sizing import Judgement, judge
 from planner.report.answers import fit_answer
 from planner.report.fit import FitReport
 
@@ -89,7 +89,7 @@ def fit(
     Returns
     -------
     FitReport
-        One answer for each accelerator type.
+        One answer for each accelerator type that can run what was asked; `left_out` says why others cannot.
 
     Raises
     ------
@@ -126,22 +126,24 @@ def fit(
         price_kind=price_kind,
     )
     book, base, workload = asked.catalogue, asked.base, asked.workload
-    found = {
-        card.id: judge(
+
+    def judged(card: Gpu) -> Judgement:
+        return judge(
             model=asked.model, gpu=card, base=base, sizes=asked.sizes, workload=workload, catalogue=book
         )
-        for card in asked.gpus
-    }
+
+    found, left_out = answered(asked.gpus, judged)
+    cards = [card for card in asked.gpus if card.id in found]
     measured = measured_outputs(
         model=asked.model,
-        gpus={card.id: (card, found[card.id].memory.deployment.gpus) for card in asked.gpus},
+        gpus={card.id: (card, found[card.id].memory.deployment.gpus) for card in cards},
         catalogue=book,
         load=Load(workload.isl, workload.osl, workload.concurrency, base.weight_dtype),
     )
     kind = attention_kind(asked.model)
     others: tuple[MemoryFit, ...] = ()
-    if len(asked.gpus) == 1:
-        card = asked.gpus[0]
+    if len(cards) == 1:
+        card = cards[0]
         others = other_layouts(
             found[card.id].memory, model=asked.model, gpu=card, workload=workload, catalogue=book
         )
@@ -152,6 +154,6 @@ def fit(
             accuracy=memory_accuracy(base.engine.partition("==")[0].strip(), kind),
             others=others,
         )
-        for card in asked.gpus
+        for card in cards
     ]
-    return FitReport(tuple(answers))
+    return FitReport(tuple(answers), left_out)

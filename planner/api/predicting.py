@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.api.arguments import open_catalogue
+from planner.api.arguments import answered, open_catalogue
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import unknown_name
@@ -71,7 +71,8 @@ def predict(
     Returns
     -------
     PredictReport
-        One answer for each accelerator type. Where the model does not fit, or the load cannot be carried, it
+        One answer for each accelerator type that can run what was asked; `left_out` says why others cannot.
+        Where the model does not fit, or the load cannot be carried, it
         says so and has no figures.
 
     Raises
@@ -104,8 +105,8 @@ def predict(
         price_kind=price_kind,
     )
     shown = load_of(full_load(asked.workload)[0])
-    answers = []
-    for card in asked.gpus:
+
+    def answer(card: Gpu) -> PredictAnswer:
         found = predicted(
             asked,
             card,
@@ -114,5 +115,7 @@ def predict(
             pools=Pools(*disaggregated) if disaggregated else None,
             network_bytes_per_s=network_bytes_per_s,
         )
-        answers.append(PredictAnswer(fit_answer(asked, card, found.judgement), found, shown))
-    return PredictReport(tuple(answers))
+        return PredictAnswer(fit_answer(asked, card, found.judgement), found, shown)
+
+    answers, left_out = answered(asked.gpus, answer)
+    return PredictReport(tuple(answers.values()), left_out)

@@ -87,11 +87,6 @@ def compare_notes(
     return tuple(said)
 
 
-def left_out_notes(left_out: Mapping[str, str]) -> tuple[str, ...]:
-    """Return why accelerators are not among what is compared."""
-    return tuple(f"{gpu_label(gpu)} is left out: {reason}" for gpu, reason in left_out.items())
-
-
 def shown_in(currency: Currency) -> tuple[str, ...]:
     """Return at which rate money is shown; nothing is to be said of USD, in which all is worked out."""
     return () if currency == DOLLAR else (f"money is shown at {currency.sentence}",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from planner.economics import hourly_cost_usd
@@ -125,13 +125,15 @@ def fit_sources(answers: Sequence[FitAnswer]) -> Table:
     return sources_table((*prices, *measured_source_rows(answers)))
 
 
-def fit_text(answers: Sequence[FitAnswer]) -> str:
+def fit_text(answers: Sequence[FitAnswer], left_out: Iterable[str] = ()) -> str:
     """Return what the command line prints, as plain text without bars and colours.
 
     Parameters
     ----------
     answers : sequence of FitAnswer
         The answers, of one model.
+    left_out : iterable of str
+        Which accelerators are left out and why.
 
     Returns
     -------
@@ -151,7 +153,7 @@ def fit_text(answers: Sequence[FitAnswer]) -> str:
         parts.append(measured.to_text() + "".join(_wrapped(text, "measured") for text in sources))
     table, marks = with_marks(assumptions_table(answers), "provenance")
     parts.append(table.to_text() + "".join(_wrapped(text, mark) for mark, text in marks))
-    notes = dict.fromkeys(warning for answer in answers for warning in answer.warnings)
+    notes = dict.fromkeys((*left_out, *(warning for answer in answers for warning in answer.warnings)))
     if notes:
         parts.append("Notes\n" + "".join(_wrapped(note, " -") for note in notes))
     return "\n".join(parts)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from planner.economics import PricePerHour
@@ -12,7 +13,7 @@ from planner.report.facts import fit_sources, fit_tables, fit_text
 from planner.report.figures.named import NamedFigure
 from planner.report.records import SCHEMA, fit_record, flat_record
 from planner.report.sentences import gpu_label, verdict_sentence
-from planner.report.several import Answers
+from planner.report.several import Answers, left_out_html, left_out_notes
 from planner.report.table import Table, frame_of, records_to_csv
 from planner.report.tables import assumptions_table, memory_table, side_by_side
 
@@ -156,12 +157,21 @@ class FitReport(Answers[FitAnswer]):
     ----------
     answers : tuple of FitAnswer
         In the order in which the accelerators were named.
+    left_out : mapping of str to str
+        Accelerators that cannot run what was asked, and why.
     """
+
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fits for answer in self.answers)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return everything the user should know, and first which accelerators are left out and why."""
+        return (*left_out_notes(self.left_out), *super(FitReport, self).warnings)
 
     @property
     def title(self) -> str:
@@ -192,15 +202,16 @@ class FitReport(Answers[FitAnswer]):
 
     def to_text(self) -> str:
         """Return what the command line prints, as plain text."""
-        return fit_text(self.answers)
+        return fit_text(self.answers, left_out_notes(self.left_out))
 
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""
-        if len(self.answers) == 1:
+        if len(self.answers) == 1 and not self.left_out:
             return self.signed(self.answer.to_dict())
         results = [answer.to_dict() for answer in self.answers]
         return self.signed(
             {"schema": SCHEMA, "model": self.answer.model, "fits": self.fits, "results": results}
+            | {"left_out": dict(self.left_out)}
         )
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -217,6 +228,6 @@ class FitReport(Answers[FitAnswer]):
         return frame_of(self.to_records())
 
     def _repr_html_(self) -> str:
-        if len(self.answers) == 1:
-            return self.answer._repr_html_()
-        return side_by_side(self.answers).to_html() + "".join(answer._repr_html_() for answer in self.answers)
+        shown = "".join(answer._repr_html_() for answer in self.answers)
+        table = side_by_side(self.answers).to_html() if len(self.answers) > 1 else ""
+        return table + shown + left_out_html(self.left_out)

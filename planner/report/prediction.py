@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from planner.economics import PricePerHour
@@ -16,7 +17,7 @@ from planner.report.prediction_records import SCHEMA, flat_record, prediction_re
 from planner.report.prediction_tables import figures_table, side_by_side
 from planner.report.prediction_text import load_text, sentence
 from planner.report.sentences import gpu_label
-from planner.report.several import Answers
+from planner.report.several import Answers, left_out_html, left_out_notes
 from planner.report.table import Table, frame_of, records_to_csv
 from planner.report.tables import assumptions_table
 
@@ -142,7 +143,11 @@ class PredictReport(Answers[PredictAnswer]):
     ----------
     answers : tuple of PredictAnswer
         In the order in which the accelerators were named.
+    left_out : mapping of str to str
+        Accelerators that cannot run what was asked, and why.
     """
+
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse an answer from measurements alone where there is none."""
@@ -159,6 +164,11 @@ class PredictReport(Answers[PredictAnswer]):
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fit.fits for answer in self.answers)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return everything the user should know, and first which accelerators are left out and why."""
+        return (*left_out_notes(self.left_out), *super(PredictReport, self).warnings)
 
     @property
     def title(self) -> str:
@@ -199,11 +209,12 @@ class PredictReport(Answers[PredictAnswer]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""
-        if len(self.answers) == 1:
+        if len(self.answers) == 1 and not self.left_out:
             return self.signed(self.answer.to_dict())
         results = [answer.to_dict() for answer in self.answers]
         return self.signed(
             {"schema": SCHEMA, "model": self.answer.fit.model, "fits": self.fits, "results": results}
+            | {"left_out": dict(self.left_out)}
         )
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -220,6 +231,6 @@ class PredictReport(Answers[PredictAnswer]):
         return frame_of(self.to_records())
 
     def _repr_html_(self) -> str:
-        if len(self.answers) == 1:
-            return self.answer._repr_html_()
-        return side_by_side(self.answers).to_html() + "".join(answer._repr_html_() for answer in self.answers)
+        shown = "".join(answer._repr_html_() for answer in self.answers)
+        table = side_by_side(self.answers).to_html() if len(self.answers) > 1 else ""
+        return table + shown + left_out_html(self.left_out)

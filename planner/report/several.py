@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from planner.report.base import Report
 from planner.report.sentences import gpu_label
+
+
+def left_out_notes(left_out: Mapping[str, str]) -> tuple[str, ...]:
+    """Return why accelerators that were named have no answer."""
+    return tuple(f"{gpu_label(gpu)} is left out: {reason}" for gpu, reason in left_out.items())
+
+
+def left_out_html(left_out: Mapping[str, str]) -> str:
+    """Return the same as HTML."""
+    import html
+
+    return "".join(f"<p>{html.escape(note)}</p>" for note in left_out_notes(left_out))
 
 
 class Answer(Protocol):

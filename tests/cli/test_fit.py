@@ -238,3 +238,12 @@ def test_a_load_that_nobody_measured_names_those_that_were(planner):
     (one,) = measured(planner, "--model", "deepseek-r1", "--gpu", "h200", "--isl", "50k", "--osl", "77")
     assert one["match"] == "none"
     assert one["note"].startswith("nothing at this load; measured with 1,024/1,024")
+
+
+def test_an_accelerator_that_is_left_out_is_named_with_its_reason(planner):
+    words = ("--model", "llama-3.1-8b", "--engine", "trtllm", "--gpu", "mi355x,b200")
+    for command in (("fit",), ("predict", "--isl", "1000", "--osl", "100")):
+        ran = planner(*command, *words)
+        assert ran.code == 0
+        assert "MI355X is left out: TensorRT-LLM does not run on mi355x" in " ".join(ran.out.split())
+        assert "B200-SXM" in ran.out
