@@ -36,6 +36,7 @@ def print_listing(
     name: str,
     search: tuple[str, ...],
     known: Callable[[], Iterable[str]],
+    among: str = "",
     as_json: bool,
     as_csv: bool,
     out: str | None,
@@ -52,6 +53,8 @@ def print_listing(
         What was searched for.
     known : callable
         Gives the names there are, of which the nearest are named where nothing matches.
+    among : str
+        What else the entries were chosen by, such as "of kind spot".
     as_json, as_csv : bool
         The form.
     out : str or None
@@ -63,7 +66,7 @@ def print_listing(
         When something was searched for and nothing matches.
     """
     if search and not table.rows:
-        raise _no_match(name, " ".join(search), known())
+        raise _no_match(name, among, " ".join(search), known())
     form = form_of(as_json=as_json, as_csv=as_csv, out=out)
     if form == "json":
         deliver(json_text({"schema": f"planner.{name}/1", name: table.to_records()}), out)
@@ -78,10 +81,10 @@ def names_in(catalogue: Catalogue, root: str) -> list[str]:
     return [name for key in catalogue.ids(root) for name in (key, *catalogue.aliases(root, key))]
 
 
-def _no_match(name: str, search: str, known: Iterable[str]) -> UnknownName:
+def _no_match(name: str, among: str, search: str, known: Iterable[str]) -> UnknownName:
     near = nearest_names(search, (one for one in known if one.casefold() != search.casefold()))
     hint = f"nearest: {', '.join(near)}" if near else f"`planner {name}` lists all there are"
-    return UnknownName(f"no {name} match {shorten(search)}; {hint}")
+    return UnknownName(f"no {f'{name} {among}'.strip()} match {shorten(search)}; {hint}")
 
 
 def _draw_listing(console: Console, table: Table, name: str, search: tuple[str, ...]) -> None:

@@ -77,6 +77,7 @@ def list_prices(
         name="prices",
         search=search,
         known=known,
+        among=f"of kind {price_kind}" if price_kind else "",
         as_json=as_json,
         as_csv=as_csv,
         out=out,

@@ -43,6 +43,12 @@ def test_a_search_without_result_is_refused_in_one_line(planner, name, search, s
     assert len(ran.err.splitlines()) == 1
 
 
+def test_a_search_among_one_kind_of_price_says_so(planner):
+    ran = planner("prices", "abacus", "--price-kind", "spot")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no prices of kind spot match 'abacus'" in ran.err
+
+
 def test_a_model_in_full(planner):
     text = planner("models", "show", "moonshotai/Kimi-K3").out
     for figure in (
