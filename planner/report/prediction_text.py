@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MANY = 1e4
 """From here on the digits behind the third are zeros."""
 MS_PER_S = 1e3
+MEASURED = "measured"
+"""As `planner.measurement.operating_point` names where a figure comes from."""
 
 
 def sentence(answer: PredictAnswer) -> str:
@@ -42,6 +44,9 @@ def sentence(answer: PredictAnswer) -> str:
         return f"{where}: {answer.predicted.unmeasured}."
     rate = answer.figures["output_tps_total"]
     source = answer.predicted.source_of("output_tps_total")
+    measured = answer.predicted.measured
+    if source == MEASURED and measured is not None and measured.points[0].own:
+        source = "measured by you"
     said = [f"{number(rate.value)} output tok/s, {source} (80 % interval {interval(rate)})"]
     user, first = answer.figures.get("tps_per_user"), answer.figures.get("ttft_ms")
     if user is not None:

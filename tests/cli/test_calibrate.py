@@ -174,6 +174,7 @@ def test_predict_answers_with_a_run_of_ones_own(planner, folder):
     assert made["output_tps_total"]["value"] == 1600
     assert made["output_tps_total"]["source"] == "measured"
     text = " ".join(planner(*words[:-5], "--gpus", "1", "--concurrency", "32").out.split())
+    assert "1,600 output tok/s, measured by you (80 % interval" in text
     assert "measured by you on a day not stated" in text
     simulated = json.loads(planner(*words, "--throughput", "simulated").out)
     assert simulated["output_tps_total"]["value"] != 1600
