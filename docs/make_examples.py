@@ -27,7 +27,8 @@ def answer(command: str) -> str:
     """Run one command line in this process and return what it prints, without colour."""
     program, *arguments = shlex.split(command.replace("\\\n", " "))
     assert program == "planner", f"{command!r} is no command of planner"
-    environment = {"NO_COLOR": "1", "COLUMNS": str(COLUMNS), "PLANNER_CATALOGUE": ""}
+    nobodys = {"PLANNER_CATALOGUE": "", "PLANNER_MEASUREMENTS": os.devnull}
+    environment = {"NO_COLOR": "1", "COLUMNS": str(COLUMNS), **nobodys}
     here = Path.cwd()
     os.chdir(ROOT)
     try:
