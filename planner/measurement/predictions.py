@@ -228,10 +228,12 @@ def predicted_start(log: StartupLog, fit: MemoryFit) -> bool:
     Returns
     -------
     bool
-        It fits, and no more sequences were asked for than a model with recurrent states has blocks.
+        It fits, is not overdrawn while it starts, and no more sequences were asked for than a model with
+        recurrent states has blocks.
     """
     most = fit.safe_max_num_seqs
-    return fit.holds and (most is None or log.max_num_seqs is None or log.max_num_seqs <= most)
+    within = most is None or log.max_num_seqs is None or log.max_num_seqs <= most
+    return fit.holds and not fit.overdrawn and within
 
 
 def _whose_pool(log: StartupLog, setup: Setup) -> str | None:

@@ -12,7 +12,7 @@ from planner.memory.levers import TUNED_BATCH, TUNED_FRACTION, Pulled, levers, r
 from planner.memory.overheads import warm_up_warnings
 from planner.memory.records import MemoryFit, Pool, StageMemory
 from planner.memory.setup import Setup, prepare
-from planner.memory.starting import sequence_warnings, unheld_sequences
+from planner.memory.starting import is_overdrawn, sequence_warnings, unheld_sequences
 from planner.memory.verdict import Verdict, judge, replication_warnings, tightness_warning
 from planner.memory.weights import KnownWeights
 from planner.scenario import Deployment, Workload
@@ -116,6 +116,7 @@ def fit_memory(
         margin_bytes=verdict.margin_bytes,
         uncertainty_bytes=verdict.uncertainty_bytes,
         safe_max_num_seqs=pool.slots if binding.available_bytes > 0 else None,
+        overdrawn=is_overdrawn(setup, stages),
         warnings=(
             *setup.warnings,
             *(late or tightness_warning(verdict)),

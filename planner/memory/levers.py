@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from planner.memory.page_rules import latent_workspace_bytes
 from planner.memory.records import Pool, StageMemory
 from planner.memory.setup import Setup
-from planner.memory.starting import lower_fraction, unheld_sequences
+from planner.memory.starting import lower_fraction, residue_excess_bytes, unheld_sequences
 from planner.scenario import Workload
 from planner.scenario.support import has_units
 from planner.units import format_bytes
@@ -86,6 +87,7 @@ def levers(setup: Setup, stage: StageMemory, pool: Pool, workload: Workload) -> 
     Lever
     """
     yield from _less_load(setup, stage, pool, workload)
+    yield from _fewer_sequences(setup)
     yield from _start(setup, stage, pool)
     yield from _options(setup)
     yield from _caches(setup, stage)
@@ -115,11 +117,28 @@ def _start(setup: Setup, stage: StageMemory, pool: Pool) -> Iterator[Lever]:
     if unheld_sequences(setup, pool):
         text = f"set max_num_seqs to {pool.slots:,}: a block of the pool for each request"
         yield Lever("max_num_seqs", text, {"max_num_seqs": pool.slots})
-    over = stage.available_bytes > 0 and stage.taken_bytes > stage.usable_bytes
-    if over and setup.deployment.kv_cache_memory_bytes is None:
-        fraction = lower_fraction(stage)
-        text = f"lower the memory fraction to {fraction:g}, which leaves room for graphs"
+    over = stage.taken_bytes > stage.usable_bytes or residue_excess_bytes(setup, stage) > 0
+    if stage.available_bytes > 0 and over and setup.deployment.kv_cache_memory_bytes is None:
+        fraction = lower_fraction(setup, stage)
+        text = f"lower the memory fraction to {fraction:g}, which leaves room for what comes after the pool"
         yield Lever("memory fraction", text, {"memory_fraction": fraction})
+
+
+def _fewer_sequences(setup: Setup) -> Iterator[Lever]:
+    """Yield halves of `max_num_seqs` for as long as they make what a profile step sets aside smaller."""
+    before = latent_workspace_bytes(setup)
+    sequences = int(_assumed(setup, "max_num_seqs", setup.deployment.max_num_seqs)) if before else 1
+    while sequences > 1:
+        sequences //= 2
+        aside = latent_workspace_bytes(setup, sequences)
+        if aside >= before:
+            return
+        before = aside
+        text = (
+            f"lower max_num_seqs to {sequences:,}: a profile step then sets {format_bytes(aside)} of keys "
+            "and values aside"
+        )
+        yield Lever("max_num_seqs", text, {"max_num_seqs": sequences})
 
 
 def _options(setup: Setup) -> Iterator[Lever]:
@@ -224,7 +243,7 @@ def remedies(pulled: list[Pulled], lacking_bytes: float) -> tuple[str, ...]:
     -------
     tuple of str
         Of alternatives the first that is enough. One that is not enough is named where it gives a twentieth
-        of what is lacking or more.
+        of what is lacking or more; nothing is lacking where only an option keeps the engine from starting.
     """
     enough, partly = [], []
     for kind in dict.fromkeys(one.lever.kind for one in pulled):
@@ -234,7 +253,7 @@ def remedies(pulled: list[Pulled], lacking_bytes: float) -> tuple[str, ...]:
             enough.append(f"{first.lever.text} (enough by itself)")
             continue
         best = max(of_kind, key=lambda one: one.gain_bytes, default=None)
-        if best is not None and best.gain_bytes >= 0.05 * lacking_bytes:
+        if best is not None and 0 < 0.05 * lacking_bytes <= best.gain_bytes:
             gain, lack = format_bytes(best.gain_bytes), format_bytes(lacking_bytes)
             partly.append(f"{best.lever.text} (gives {gain} of the {lack} that are lacking)")
     return (*enough, *partly)

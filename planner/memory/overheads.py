@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from planner.architecture.caches import TokenCache
 from planner.architecture.tensors import Sharding
 from planner.memory.built import SameLayer, matrices
+from planner.memory.page_rules import latent_workspace_bytes
 from planner.memory.records import StageMemory
 from planner.memory.setup import Setup
 from planner.memory.weights import NOT_SERVED
@@ -41,8 +42,8 @@ def batch_tokens(setup: Setup) -> int:
 def activation_bytes(setup: Setup, stage: int) -> float:
     """Return the peak of the profile step on one rank of a stage [bytes].
 
-    ``2 * tokens * (streams * hidden + experts) + max(sampler * sequences * vocabulary, 2 * tokens * inner)``;
-    only the last stage samples.
+    ``2 * tokens * (streams * hidden + experts) + max(sampler * sequences * vocabulary, 2 * tokens * inner,
+    latents)``; only the last stage samples.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def activation_bytes(setup: Setup, stage: int) -> float:
     steady = step * streams * widths.hidden + max(kept * experts, index_workspace_bytes(setup, tokens))
     if setup.experts_in_fp4():
         steady += setup.number("fp4_expert_bytes")
-    passing = max(step * widths.inner, (1 - kept) * experts)
+    passing = max(step * widths.inner, (1 - kept) * experts, latent_workspace_bytes(setup))
     return steady + max(sampler, passing) + tower_activation_bytes(setup, stage)
 
 
@@ -132,11 +133,68 @@ def non_torch_bytes(setup: Setup) -> float:
     return held
 
 
+def loader_residue_bytes(setup: Setup, stage: StageMemory) -> float:
+    """Return what the allocator keeps of converting experts after loading, which no term of the rule counts.
+
+    Freed buffers that were split for smaller ones stay reserved, so the pool is cut as if they were free.
+
+    Parameters
+    ----------
+    setup : Setup
+        The deployment.
+    stage : StageMemory
+        Memory of a stage.
+
+    Returns
+    -------
+    float
+        A share of the routed experts [bytes]; 0 for models without an entry in the engine's settings.
+    """
+    share = 0.0
+    for item in setup.stack.settings.get("loader_residue", ()):
+        model_type, _, text = str(item.value).partition(":")
+        if model_type == setup.model.config.get("model_type") and item.applies(setup.version, setup.gpu):
+            share = float(text)
+    return share * stage.weights_by_group.get("routed_experts", 0)
+
+
+def warm_up_bytes(setup: Setup, stage: StageMemory) -> float:
+    """Return what a rank needs after the KV pool is cut and that was not set aside for it [bytes].
+
+    vLLM cuts the pool first, then captures graphs and samples once for `max_num_seqs` requests.
+
+    Parameters
+    ----------
+    setup : Setup
+        The deployment.
+    stage : StageMemory
+        Memory of a stage.
+
+    Returns
+    -------
+    float
+        0 for other engines, and where the size of the pool was set by hand.
+    """
+    if "deduct_graphs" not in setup.stack.settings or setup.deployment.kv_cache_memory_bytes is not None:
+        return 0.0
+    asked = setup.deployment.deduct_graphs
+    deducted = bool(setup.setting("deduct_graphs").value) if asked is None else asked
+    sequences = min(int(setup.assume("max_num_seqs", setup.deployment.max_num_seqs)), batch_tokens(setup))
+    samples = stage.stage == len(setup.stages) - 1
+    logits = LOGIT_BYTES * sequences * setup.architecture.vocab_size if samples else 0
+    residue = loader_residue_bytes(setup, stage)
+    return logits + (0.0 if deducted else stage.graph_bytes) + residue
+
+
+def outside_bytes(stage: StageMemory) -> float:
+    """Return what the memory fraction leaves of a device [bytes]."""
+    return max(stage.usable_bytes - stage.budget_bytes, 0.0)
+
+
 def warm_up_warnings(setup: Setup, stages: Sequence[StageMemory]) -> list[str]:
     """Return what may fail after the pool is cut: graphs and the sampler's logits need memory outside it.
 
-    vLLM cuts the pool first, then captures graphs and samples once for `max_num_seqs` requests. What it did
-    not set aside for them must fit into the share of the device that the memory fraction leaves.
+    What was not set aside for them must fit into the share of the device that the memory fraction leaves.
 
     Parameters
     ----------
@@ -150,16 +208,8 @@ def warm_up_warnings(setup: Setup, stages: Sequence[StageMemory]) -> list[str]:
     list of str
         Empty where the share is large enough, and for other engines.
     """
-    if "deduct_graphs" not in setup.stack.settings or setup.deployment.kv_cache_memory_bytes is not None:
-        return []
-    asked = setup.deployment.deduct_graphs
-    deducted = bool(setup.setting("deduct_graphs").value) if asked is None else asked
-    sequences = min(int(setup.assume("max_num_seqs", setup.deployment.max_num_seqs)), batch_tokens(setup))
     for stage in stages:
-        samples = stage.stage == len(stages) - 1
-        logits = LOGIT_BYTES * sequences * setup.architecture.vocab_size if samples else 0
-        needed = logits + (0.0 if deducted else stage.graph_bytes)
-        left = max(stage.usable_bytes - stage.budget_bytes, 0.0)
+        needed, left = warm_up_bytes(setup, stage), outside_bytes(stage)
         if needed > left:
             return [
                 f"tight: after the KV pool is cut, graphs and sampling take {format_bytes(needed)}, and the "

@@ -98,7 +98,8 @@ class Pool:
     block_size : int or None
         Tokens of one block.
     tokens : int
-        Tokens as the engine prints them, over all data-parallel copies of one.
+        Tokens as the engine's version prints them, over all data-parallel copies of one: for vLLM up to
+        0.20.0 those of the blocks of one group, from 0.20.1 requests of the longest context times its length.
     max_concurrency : float
         Requests of the asked context that it holds.
     request_bytes : float
@@ -164,6 +165,8 @@ class MemoryFit:
         How far the margin may be off: overheads differ between set-ups of one kind [bytes].
     safe_max_num_seqs : int or None
         Largest `max_num_seqs` with which a hybrid model starts.
+    overdrawn : bool
+        Whether the engine runs out of memory while it profiles or warms up, whatever the pool would hold.
     warnings : tuple of str
         What the user should know.
     assumptions : tuple of Assumption
@@ -187,6 +190,7 @@ class MemoryFit:
     margin_bytes: float
     uncertainty_bytes: float
     safe_max_num_seqs: int | None = None
+    overdrawn: bool = False
     warnings: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = field(default=())
 

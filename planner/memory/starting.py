@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.memory.overheads import loader_residue_bytes, outside_bytes, warm_up_bytes
+from planner.memory.page_rules import latent_workspace_bytes
 from planner.memory.records import Pool, StageMemory
 from planner.memory.setup import Setup
 from planner.units import format_bytes
@@ -32,6 +34,19 @@ def obstacle(setup: Setup, stages: Sequence[StageMemory], pool: Pool) -> str | N
     if min(stage.available_bytes for stage in stages) <= 0:
         return None  # the pool itself is what is lacking
     for stage in stages:
+        if profile_excess_bytes(setup, stage) > 0:
+            return (
+                f"profile step: {format_bytes(latent_workspace_bytes(setup))} of keys and values are set "
+                "aside, a block of latents for each of max_num_seqs requests, and the allocator takes them "
+                "again; lower max_num_seqs"
+            )
+        if residue_excess_bytes(setup, stage) > 0:
+            return (
+                f"warm-up: loading leaves {format_bytes(loader_residue_bytes(setup, stage))} reserved and "
+                f"unused, and with sampling that is more than the {format_bytes(outside_bytes(stage))} that "
+                f"the memory fraction leaves; lower it to {lower_fraction(setup, stage):g}"
+            )
+    for stage in stages:
         over = stage.taken_bytes - stage.usable_bytes
         if over > SLACK_BYTES:
             return _excess(setup, stage, over)
@@ -44,22 +59,76 @@ def obstacle(setup: Setup, stages: Sequence[StageMemory], pool: Pool) -> str | N
     return None
 
 
+def profile_excess_bytes(setup: Setup, stage: StageMemory) -> float:
+    """Return by how much the profile step of latent attention overdraws the device, or 0 [bytes].
+
+    Each layer sets keys and values aside anew. Between two layers smaller buffers are cut out of the freed
+    ones, so PyTorch's allocator keeps these and asks for others of full size: Kimi-Linear on one H200 had
+    29.6 GiB reserved and unused when it failed to get 29.5 GiB.
+
+    Parameters
+    ----------
+    setup : Setup
+        The deployment.
+    stage : StageMemory
+        Memory of a stage.
+
+    Returns
+    -------
+    float
+    """
+    aside = latent_workspace_bytes(setup)
+    if not aside:
+        return 0.0
+    again = (setup.number("latent_workspace_copies") - 1) * aside
+    held = stage.weights_bytes + stage.activation_bytes + stage.non_torch_bytes
+    return max(held + again - stage.usable_bytes, 0.0)
+
+
+def is_overdrawn(setup: Setup, stages: Sequence[StageMemory]) -> bool:
+    """Return whether a GPU runs out of memory in the profile step, or in warm-up after loading's residue."""
+    return any(
+        profile_excess_bytes(setup, stage) > 0 or residue_excess_bytes(setup, stage) > 0 for stage in stages
+    )
+
+
+def residue_excess_bytes(setup: Setup, stage: StageMemory) -> float:
+    """Return by how much loading's residue makes the warm-up overdraw the device, or 0 [bytes].
+
+    Parameters
+    ----------
+    setup : Setup
+        The deployment.
+    stage : StageMemory
+        Memory of a stage.
+
+    Returns
+    -------
+    float
+    """
+    if not loader_residue_bytes(setup, stage):
+        return 0.0
+    return max(warm_up_bytes(setup, stage) - outside_bytes(stage), 0.0)
+
+
 def _excess(setup: Setup, stage: StageMemory, over: float) -> str:
     """Return by how much a GPU is overdrawn, and by which option."""
     if setup.deployment.kv_cache_memory_bytes is not None:
         most = format_bytes(max(stage.kv_pool_bytes - over, 0.0))
         asked = format_bytes(stage.kv_pool_bytes)
         return f"kv_cache_memory_bytes: {asked} are asked, and beside the rest {most} can be had"
-    left = format_bytes(max(stage.usable_bytes - stage.budget_bytes, 0.0))
+    left = format_bytes(outside_bytes(stage))
     return (
         f"graphs: {format_bytes(stage.graph_bytes)} are captured after the KV pool is cut, and the memory "
-        f"fraction leaves {left}; lower it to {lower_fraction(stage):g}"
+        f"fraction leaves {left}; lower it to {lower_fraction(setup, stage):g}"
     )
 
 
-def lower_fraction(stage: StageMemory) -> float:
-    """Return the largest memory fraction, in hundredths, that leaves room for graphs."""
-    return int(100 * (1 - stage.graph_bytes / stage.usable_bytes)) / 100
+def lower_fraction(setup: Setup, stage: StageMemory) -> float:
+    """Return the largest memory fraction, in hundredths, that leaves room for what comes after the pool."""
+    residue = loader_residue_bytes(setup, stage)
+    needed = warm_up_bytes(setup, stage) if residue else stage.graph_bytes
+    return int(100 * (1 - needed / stage.usable_bytes)) / 100
 
 
 def unheld_sequences(setup: Setup, pool: Pool) -> int | None:

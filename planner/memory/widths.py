@@ -10,6 +10,9 @@ from planner.architecture.model import Block
 from planner.architecture.tensors import Split, Tensor
 from planner.memory.built import SameArchitecture
 
+EXPANSION = "kv_b_proj"
+"""The matrix that turns a latent into the keys and values of all heads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Widths:
@@ -23,12 +26,15 @@ class Widths:
         Outputs of the widest block's projections together, and the inputs of its last ones.
     experts : int
         The same of routed experts, over the experts that one token uses.
+    latent : int
+        Keys and values that one cached latent expands to; 0 without latent attention.
     """
 
     hidden: int
     vocab: int
     inner: int
     experts: int
+    latent: int = 0
 
 
 def step_widths(architecture: Architecture, sharding: Sharding) -> Widths:
@@ -52,6 +58,7 @@ def step_widths(architecture: Architecture, sharding: Sharding) -> Widths:
         vocab=architecture.vocab_size,
         inner=max((_inner(block, sharding) for block in blocks), default=0),
         experts=max((_experts(block, sharding) for block in blocks), default=0),
+        latent=max((_latent(block, sharding) for block in blocks), default=0),
     )
 
 
@@ -83,6 +90,11 @@ def _experts(block: Block, sharding: Sharding) -> int:
     stream = sum(tensor.rows for tensor in last)
     used = max(tensor.active or 1 for tensor in experts)
     return used * (max(first, stream) + inner)
+
+
+def _latent(block: Block, sharding: Sharding) -> int:
+    """Return what latent attention expands one entry of its cache to."""
+    return sum(_rows(tensor, sharding) for tensor in block.tensors() if tensor.name == EXPANSION)
 
 
 def _rows(tensor: Tensor, sharding: Sharding) -> int:

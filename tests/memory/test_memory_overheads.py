@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from planner.architecture import Sharding, build_architecture
 from planner.catalogue import Catalogue
+from planner.memory.page_rules import latent_workspace_bytes
+from planner.memory.setup import Setup, prepare
 from planner.memory.widths import step_widths
+from planner.scenario import Deployment, Workload
 from tests.memory.asking import GIB, fit
 
 H100_019 = {"engine": "vllm==0.19.0", "memory_fraction": 0.95}
@@ -131,3 +136,52 @@ def test_what_is_needed_after_the_pool_is_cut_must_fit_outside_it(catalogue: Cat
         catalogue, "llama-3.1-8b", "l40s", 8192, memory_fraction=0.98, max_num_seqs=256, engine="vllm"
     )
     assert newer.verdict == "fits"
+
+
+# Kimi-Linear-48B on one H200 under 0.20.2: blocks of 1,888 tokens, 32 heads of 128 + 128.
+@pytest.mark.parametrize(("sequences", "gib"), [(1024, 29.5), (512, 14.75), (128, 3.6875), (16, 1.0)])
+def test_latents_that_a_profile_step_expands(catalogue: Catalogue, sequences: int, gib: float) -> None:
+    found = latent_workspace_bytes(_kimi_linear(catalogue, "vllm==0.20.2"), sequences)
+    assert found / GIB == gib
+
+
+@pytest.mark.parametrize(
+    ("version", "tokens"),
+    [("0.10.2", 0), ("0.11.0", 1024 * 1888), ("0.27.1", 1024 * 1888), ("0.28.0", 66_080)],
+)
+def test_latents_are_set_aside_by_version(catalogue: Catalogue, version: str, tokens: int) -> None:
+    found = latent_workspace_bytes(_kimi_linear(catalogue, f"vllm=={version}"), 1024)
+    assert found == tokens * 32 * 256 * 2
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "expected"),
+    [
+        ("deepseek-r1", {"tp": 8}, 65_536 * 16 * 256 * 2),
+        ("deepseek-r1", {"dp": 8}, 65_536 * 128 * 256 * 2),
+        ("deepseek-v3.2", {"tp": 8, "engine": "vllm==0.12.0"}, 0),
+        ("deepseek-v3.2", {"tp": 8, "engine": "vllm==0.20.2"}, 65_536 * 16 * 256 * 2),
+        ("deepseek-v3.2", {"tp": 8, "engine": "vllm==0.33.0"}, 0),
+        ("kimi-k3", {"tp": 8}, 0),
+        ("llama-3.1-8b", {}, 0),
+    ],
+)
+def test_latents_are_set_aside_by_the_heads_of_a_rank(
+    catalogue: Catalogue, model: str, options: dict[str, Any], expected: int
+) -> None:
+    setup = _setup(catalogue, model, "h200-sxm", 131_072, **options)
+    assert latent_workspace_bytes(setup) == expected
+
+
+def _kimi_linear(catalogue: Catalogue, engine: str) -> Setup:
+    return _setup(catalogue, "kimi-linear-48b-a3b", "h200-sxm", 36_864, engine=engine)
+
+
+def _setup(catalogue: Catalogue, model: str, gpu: str, context: int, **options: Any) -> Setup:
+    return prepare(
+        model=catalogue.model(model),
+        gpu=catalogue.gpu(gpu),
+        deployment=Deployment(**options),
+        workload=Workload(context=context),
+        catalogue=catalogue,
+    )

@@ -120,12 +120,25 @@ def test_decode_context_parallel_multiplies_the_tokens_of_a_latent_cache(
 
 
 def test_printed_tokens_follow_the_version(catalogue: Catalogue) -> None:
-    # The same pool: blocks // groups * block before 0.21, concurrency * max_model_len from it.
+    # The same pool: blocks // groups * block up to 0.20.0, concurrency * max_model_len from 0.20.1.
     old = pool(catalogue, "gemma-2-27b", "h100-sxm", 20.59, 8192, engine="vllm==0.19.0")
-    new = pool(catalogue, "gemma-2-27b", "h100-sxm", 20.59, 8192, engine="vllm==0.21.0")
+    new = pool(catalogue, "gemma-2-27b", "h100-sxm", 20.59, 8192, engine="vllm==0.20.1")
     assert old.blocks == new.blocks
     assert old.tokens == old.blocks // 2 * 16
     assert new.tokens == int(new.max_concurrency * 8192)
+    last = pool(catalogue, "gemma-2-27b", "h100-sxm", 20.59, 8192, engine="vllm==0.20.0")
+    assert last.tokens == old.tokens
+
+
+@pytest.mark.parametrize(
+    ("gib", "tokens", "concurrency"), [(58.58, 1_391_671, 37.75), (47.0, 1_116_450, 30.29)]
+)
+def test_tokens_of_gpt_oss_as_measured_on_h200(
+    catalogue: Catalogue, gib: float, tokens: int, concurrency: float
+) -> None:
+    found = pool(catalogue, "gpt-oss-120b", "h200-sxm", gib, 36_864, engine="vllm==0.20.2")
+    assert found.tokens == pytest.approx(tokens, rel=0.0002)
+    assert found.max_concurrency == pytest.approx(concurrency, abs=0.01)
 
 
 def test_a_window_saves_nothing_when_the_batch_is_as_long_as_the_context(catalogue: Catalogue) -> None:

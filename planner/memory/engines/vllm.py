@@ -10,10 +10,11 @@ import math
 from collections.abc import Sequence
 
 from planner.memory.overheads import activation_bytes, graph_bytes, non_torch_bytes
+from planner.memory.page_rules import page_rules
 from planner.memory.pages import Layout, PageRules, build_layout
 from planner.memory.records import Pool, StageMemory
 from planner.memory.search import largest_fitting
-from planner.memory.setup import Setup, state_dtypes
+from planner.memory.setup import Setup
 
 
 class VllmRule:
@@ -104,68 +105,10 @@ class VllmRule:
         return [build_layout(setup.caches(stage), rules, whole) for stage in range(len(setup.stages))]
 
     def _printed_tokens(self, setup: Setup, layout: Layout, blocks: int, concurrency: float) -> int:
-        """Return the tokens that the log prints; from 0.21 they follow from the concurrency."""
+        """Return the tokens that the log prints; from 0.20.1 they follow from the concurrency."""
         if setup.setting("printed_tokens").value == "concurrency":
             return int(concurrency * setup.context) if math.isfinite(concurrency) else 0
         return blocks // len(layout.groups) * layout.block_size * setup.deployment.dcp
 
     def _limit(self, setup: Setup) -> int:
         return max(setup.architecture.max_context or 0, setup.model.max_context or 0, setup.context)
-
-
-def page_rules(setup: Setup) -> PageRules:
-    """Return what of the version and the options shapes the pages.
-
-    Parameters
-    ----------
-    setup : Setup
-        The deployment with its engine's settings.
-
-    Returns
-    -------
-    PageRules
-    """
-    deployment = setup.deployment
-    latent = setup.has_latents()
-    pooled = setup.pools_index()
-    kind = "pooled_index" if pooled else "latent" if latent else "block"
-    alignment = int(setup.number(f"{kind}_alignment"))
-    block = int(setup.assume("block_size", deployment.block_size, _block_setting(setup, latent)))
-    if setup.has_states() and deployment.block_size is not None:
-        # A hybrid's log states the block after alignment; a multiple of the alignment is taken as it is.
-        alignment = alignment if deployment.block_size % alignment else deployment.block_size
-    batches = setup.number("batches_in_flight") if deployment.pp == 1 else deployment.pp
-    batch = setup.assume("max_num_batched_tokens", deployment.max_num_batched_tokens)
-    return PageRules(
-        kv_dtype=setup.kv_dtype,
-        tp=deployment.tp,
-        dcp=deployment.dcp,
-        block_size=block,
-        alignment=alignment,
-        in_flight_tokens=int(batch * batches),
-        state_pages=_state_pages(setup),
-        state_dtypes=state_dtypes(setup),
-        entry_multiple=int(setup.number("latent_entry_multiple")),
-        windows=bool(setup.setting("window_groups").value),
-        chunked="attention_chunk_size" in str(setup.model.config),
-        few_padding=setup.number("group_padding_ratio"),
-        pooled_index_bytes=setup.number("pooled_index_bytes") if pooled else 0.0,
-    )
-
-
-def _block_setting(setup: Setup, latent: bool) -> str:
-    """Return the name of the setting with the block size of the model's attention."""
-    kinds = {cache.kind for cache in setup.caches()}
-    if "compressed" in kinds:
-        return "compressed_block_size"
-    if "index" in kinds:
-        return "sparse_block_size"
-    return "latent_block_size" if latent else "block_size"
-
-
-def _state_pages(setup: Setup) -> int:
-    """Return the pages of each recurrent layer for one request: one more where prefixes are cached."""
-    caching = setup.deployment.prefix_caching
-    if caching is None and setup.has_states():
-        caching = bool(setup.assume("hybrid_prefix_caching", None))
-    return (2 if caching else 1) + setup.deployment.speculative_tokens
