@@ -99,7 +99,6 @@ class Circumstances:
             "family/vendor": f"{self.family}/{self.vendor}",
             "attention/runtime": f"{copies}/{self.runtime}",
             "experts/engine/vendor": f"{'ep' if self.expert_parallel else 'tp'}/{self.engine}/{self.vendor}",
-            "nodes/runtime": f"{'across' if self.crosses_nodes else 'inside'}/{self.runtime}",
             "drafts/model": f"drafts/{self.model}" if self.speculative else "none",
             "drafts/engine": f"{'drafts' if self.speculative else 'none'}/{self.engine}",
             "kind/runtime": f"{self.kind}/{self.runtime}",

@@ -237,3 +237,20 @@ def test_an_interval_holds_its_prediction_and_rates_agree():
     assert found.tps_per_user.value == pytest.approx(1e3 / found.tpot_ms.value)
     assert sum(row.share for row in found.step_breakdown) == pytest.approx(1, abs=0.02)
     assert found.bounds.fastest_step_s < found.bounds.serial_step_s
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "engine"),
+    [
+        ("llama-3.1-8b", "b200", "vllm"),
+        ("llama-3.3-70b", "h200", "sglang"),
+        ("deepseek-r1", "b200", "vllm"),
+        ("qwen3.5-397b-a17b", "mi355x", "vllm"),
+        ("kimi-k2.5", "h200", "tensorrt-llm"),
+    ],
+)
+def test_stages_on_another_node_make_no_single_request_faster(model, gpu, engine):
+    alone = Workload(isl=1024, osl=512, concurrency=1)
+    inside = asked(model, gpu, alone, tp=8, engine=engine)
+    across = asked(model, gpu, alone, tp=8, pp=2, engine=engine)
+    assert across.tpot_ms.value >= inside.tpot_ms.value
