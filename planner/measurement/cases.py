@@ -18,6 +18,9 @@ from planner.performance.times import reading_s
 LIGHT_MARGIN = 1.02
 """A measured point may beat nameplate bandwidth by this much: rounding of what was published."""
 
+MOST_AT_ONCE = 8192.0
+"""Requests in a system at most, where only their rate is stated."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -137,19 +140,24 @@ class CaseSet:
         return np.asarray((self.measured[:, 0] - most > margin) | quick)
 
     def with_rates_met(self, calibration: Calibration) -> CaseSet:
-        """Return the set with a concurrency for each point that states a rate alone."""
+        """Return the set with a concurrency for each point that states a rate alone.
+
+        Above capacity no queue is steady, and how long it grew is not stated: the pool is then taken as full.
+        """
         wanted = np.array([case.rate for case in self.cases])
         open_ = np.array([not math.isfinite(case.concurrency) for case in self.cases]) & np.isfinite(wanted)
         if not open_.any():
             return self
         parameters = calibration.parameters([case.about for case in self.cases])
-        low, high = np.full(len(self), 0.1), np.full(len(self), 8192.0)
+        low, high = np.full(len(self), 0.1), np.full(len(self), MOST_AT_ONCE)
         for _ in range(24):
             middle = np.sqrt(low * high)
             found = steady_state(self.profile, parameters, replace(self.points, concurrency=middle))
             short = found.output_tps / self.points.osl < wanted
             low, high = np.where(short, middle, low), np.where(short, high, middle)
-        concurrency = np.where(open_, high, self.points.concurrency)
+        full = np.minimum(found.most * self.points.copies, MOST_AT_ONCE)
+        met = np.where(high < MOST_AT_ONCE, high, full)
+        concurrency = np.where(open_, met, self.points.concurrency)
         return replace(self, points=replace(self.points, concurrency=concurrency))
 
 

@@ -190,8 +190,6 @@ def steady_state(
         batch = np.clip(after * tpot / spacing, LEAST_BATCH, most)
     # What waits outside a full pool is counted by Little's law, and nothing is to be scaled about it.
     queued = np.maximum(turnaround - after * tpot - first, 0.0)
-    # A pool that only prefills gives the first token before the request waits for room to decode.
-    before, between = np.where(apart, 0.0, queued), np.where(apart, queued / after, 0.0)
     output = load / turnaround * points.copies * points.osl
     offset = factor(parameters, "ttft")
     # A closed loop yields what its requests take (Little's law): a start and an end can only cost some of it.
@@ -200,9 +198,9 @@ def steady_state(
     )
     found = Steady(
         output * served,
-        tpot + between,
-        median * offset + before,
-        first * offset + before,
+        tpot,
+        median * offset + queued,
+        first * offset + queued,
         batch,
         most,
         step,
