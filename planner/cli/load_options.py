@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from planner.cli.options import share_of, stacked
+from planner.cli.options import Count, F, share_of, stacked
 from planner.errors import InvalidInput
 
 HIGHEST_RATE = 1e6
+LARGEST_SEED = 2**63
 LEAST_STEP, MOST_STEP = 1.0, 65.0
 
 
@@ -166,3 +168,56 @@ slo_options = stacked(
         help="Longest time of a whole request that is good, such as 30s.",
     ),
 )
+
+arrival_options = stacked(
+    click.option(
+        "--arrivals",
+        type=click.Choice(["poisson", "gamma", "fixed"]),
+        default="poisson",
+        show_default=True,
+        help="How requests come at --rate: at random, in bursts (with --cv), or evenly.",
+    ),
+    click.option(
+        "--cv",
+        type=Number(0, 100, "a spread"),
+        metavar="N",
+        help="Standard deviation of the gaps over their mean, for gamma; above 1 they come in bursts.",
+    ),
+)
+
+spread_options = stacked(
+    click.option(
+        "--lengths",
+        type=click.Choice(["fixed", "uniform", "lognormal"]),
+        default="fixed",
+        show_default=True,
+        help="How lengths are drawn: --isl and --osl, 80 to 100 % of them, or around them with a long tail.",
+    ),
+    click.option(
+        "--length-cv",
+        type=Number(0, 10, "a spread"),
+        metavar="N",
+        default="0.5",
+        show_default=True,
+        help="Standard deviation of lognormal lengths over their mean.",
+    ),
+)
+
+trace_option = click.option(
+    "--trace",
+    metavar="FILE",
+    help="Recorded requests, a CSV or lines of JSON with arrival_s, isl and osl: replayed, or their "
+    "lengths drawn with --rate or --concurrency.",
+)
+
+
+def seed_option(of: str) -> Callable[[F], F]:
+    """Return the option of a seed, which says what is drawn from it."""
+    return click.option(
+        "--seed",
+        type=Count(0, LARGEST_SEED, "draws"),
+        metavar="N",
+        default="0",
+        show_default=True,
+        help=of,
+    )

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from planner.cli.load_options import Hits, Number, Quantity, rate_option
+from planner.cli.load_options import (
+    Hits,
+    Quantity,
+    arrival_options,
+    rate_option,
+    seed_option,
+    spread_options,
+    trace_option,
+)
 from planner.cli.options import Count, Settings, output_options, requests, size, stacked, tokens
 from planner.cli.output import deliver, form_of, json_text, render
 from planner.errors import InvalidInput
@@ -26,7 +34,6 @@ MOST_POINTS = 50
 REFRESH = 2
 """Of the progress bar in a second: drawing it takes the clock's time."""
 
-LARGEST_SEED = 2**63
 BESIDE_RESUME = ("resume", "api_key_env", "folder")
 """What may be given beside --resume; the rest is in the file."""
 
@@ -94,42 +101,11 @@ load_options = stacked(
         help="Requests at once; several are measured in turn.",
     ),
     rate_option,
-    click.option(
-        "--arrivals",
-        type=click.Choice(["poisson", "gamma", "fixed"]),
-        default="poisson",
-        show_default=True,
-        help="How requests come at --rate: at random, in bursts (with --cv), or evenly.",
-    ),
-    click.option(
-        "--cv",
-        type=Number(0, 100, "a spread"),
-        metavar="N",
-        help="Standard deviation of the gaps over their mean, for gamma; above 1 they come in bursts.",
-    ),
+    arrival_options,
     click.option("--isl", type=tokens(), metavar="TOKENS", help="Input tokens of a request."),
     click.option("--osl", type=tokens(), metavar="TOKENS", help="Output tokens of a request."),
-    click.option(
-        "--lengths",
-        type=click.Choice(["fixed", "uniform", "lognormal"]),
-        default="fixed",
-        show_default=True,
-        help="How lengths are drawn: --isl and --osl, 80 to 100 % of them, or around them with a long tail.",
-    ),
-    click.option(
-        "--length-cv",
-        type=Number(0, 10, "a spread"),
-        metavar="N",
-        default="0.5",
-        show_default=True,
-        help="Standard deviation of lognormal lengths over their mean.",
-    ),
-    click.option(
-        "--trace",
-        metavar="FILE",
-        help="Recorded requests, a CSV or lines of JSON with arrival_s, isl and osl: replayed, or their "
-        "lengths drawn with --rate or --concurrency.",
-    ),
+    spread_options,
+    trace_option,
     click.option(
         "--requests",
         type=requests(),
@@ -151,13 +127,8 @@ load_options = stacked(
         show_default=True,
         help="Share of each prompt that all have in common, 0 to below 1, for a prefix cache.",
     ),
-    click.option(
-        "--seed",
-        type=Count(0, LARGEST_SEED, "draws"),
-        metavar="N",
-        default="0",
-        show_default=True,
-        help="Of lengths and arrivals; the words of prompts are new each time, so that no cache knows them.",
+    seed_option(
+        "Of lengths and arrivals; the words of prompts are new each time, so that no cache knows them."
     ),
 )
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import click
 
-from planner.cli.load_options import Number, Quantity
+from planner.cli.load_options import Number, Quantity, seed_option, spread_options
 from planner.cli.options import Count, Fraction, lengths_options, requests, share_of, stacked
 from planner.errors import PlannerError
 
 __all__ = ["headroom_options", "lengths_options", "plan_options", "traffic_options"]
 
-LARGEST_SEED = 2**63
 MOST_USERS = 1_000_000_000
 MOST_SPARES = 10_000
 MOST_RACK_KW = 10_000.0
@@ -93,21 +92,7 @@ traffic_options = stacked(
         metavar="TRACE",
         help="Recorded requests, a CSV or lines of JSON with arrival_s, isl and osl; --rate scales them.",
     ),
-    click.option(
-        "--lengths",
-        type=click.Choice(["fixed", "uniform", "lognormal"]),
-        default="fixed",
-        show_default=True,
-        help="How lengths are drawn: --isl and --osl, 80 to 100 % of them, or around them with a long tail.",
-    ),
-    click.option(
-        "--length-cv",
-        type=Number(0, 10, "a spread"),
-        metavar="N",
-        default="0.5",
-        show_default=True,
-        help="Standard deviation of lognormal lengths over their mean.",
-    ),
+    spread_options,
 )
 
 headroom_options = stacked(
@@ -169,14 +154,7 @@ plan_options = stacked(
         show_default=True,
         help="Requests of the simulation at the chosen size.",
     ),
-    click.option(
-        "--seed",
-        type=Count(0, LARGEST_SEED, "draws"),
-        metavar="N",
-        default="0",
-        show_default=True,
-        help="Of the random numbers: the same seed gives the same answer.",
-    ),
+    seed_option("Of the random numbers: the same seed gives the same answer."),
     click.option("--mixed-kinds", is_flag=True, help="Compare prices of different kinds all the same."),
     click.option(
         "--fleet",

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.cli.load_options import (
-    Number,
+    arrival_options,
     network_option,
     prefix_option,
     rate_option,
+    seed_option,
     slo_options,
     speculation_options,
+    spread_options,
+    trace_option,
 )
 from planner.cli.money_options import owning_options
 from planner.cli.options import (
-    Count,
     Settings,
     engine_limits_options,
     engine_options,
@@ -39,57 +41,18 @@ if TYPE_CHECKING:
     from planner.report.simulation import SimulateReport
 
 DOES_NOT_FIT, OVERLOADED = 3, 2
-LARGEST_SEED = 2**63
 
 simulation_options = stacked(
-    click.option(
-        "--arrivals",
-        type=click.Choice(["poisson", "gamma", "fixed"]),
-        default="poisson",
-        show_default=True,
-        help="How requests come at --rate: at random, in bursts (with --cv), or evenly.",
-    ),
-    click.option(
-        "--cv",
-        type=Number(0, 100, "a spread"),
-        metavar="N",
-        help="Standard deviation of the gaps over their mean, for gamma; above 1 they come in bursts.",
-    ),
-    click.option(
-        "--lengths",
-        type=click.Choice(["fixed", "uniform", "lognormal"]),
-        default="fixed",
-        show_default=True,
-        help="How lengths are drawn: --isl and --osl, 80 to 100 % of them, or around them with a long tail.",
-    ),
-    click.option(
-        "--length-cv",
-        type=Number(0, 10, "a spread"),
-        metavar="N",
-        default="0.5",
-        show_default=True,
-        help="Standard deviation of lognormal lengths over their mean.",
-    ),
-    click.option(
-        "--trace",
-        metavar="FILE",
-        help="Recorded requests, a CSV or lines of JSON with arrival_s, isl and osl: replayed, or their "
-        "lengths drawn with --rate or --concurrency.",
-    ),
+    arrival_options,
+    spread_options,
+    trace_option,
     click.option(
         "--requests",
         type=requests(),
         metavar="N",
         help="Requests to simulate.  [default: 2,000, ten for each at once, or the whole trace]",
     ),
-    click.option(
-        "--seed",
-        type=Count(0, LARGEST_SEED, "draws"),
-        metavar="N",
-        default="0",
-        show_default=True,
-        help="Of the random numbers: the same seed gives the same answer.",
-    ),
+    seed_option("Of the random numbers: the same seed gives the same answer."),
 )
 
 
