@@ -19,11 +19,9 @@ from planner.report.fit import FitAnswer
 from planner.report.hosted import HostedAnswer
 from planner.report.sentences import gpu_label, reason
 from planner.report.several import Answers
-from planner.report.table import Table, frame_of, records_to_csv
+from planner.report.table import Table
 
 if TYPE_CHECKING:
-    import pandas
-
     from planner.planning.compare_kinds import KindRanking
     from planner.planning.load import Load
     from planner.scenario.slo import LatencySlo
@@ -283,15 +281,6 @@ class CompareReport(Answers[CompareAnswer]):
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record for each accelerator, units in the keys."""
         return [flat_record(answer) for answer in self.answers]
-
-    def to_csv(self) -> str:
-        """Return one line for each accelerator under a header."""
-        records = self.to_records()
-        return records_to_csv(records, list(records[0]))
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas frame with one row for each accelerator."""
-        return frame_of(self.to_records())
 
     def _repr_html_(self) -> str:
         import html

@@ -14,7 +14,7 @@ from planner.report.figures.named import NamedFigure
 from planner.report.records import SCHEMA, fit_record, flat_record
 from planner.report.sentences import gpu_label, verdict_sentence
 from planner.report.several import Answers, left_out_html, left_out_notes
-from planner.report.table import Table, frame_of, records_to_csv
+from planner.report.table import Table
 from planner.report.tables import assumptions_table, memory_table, side_by_side
 
 if TYPE_CHECKING:
@@ -217,15 +217,6 @@ class FitReport(Answers[FitAnswer]):
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record for each accelerator, units in the keys."""
         return [flat_record(answer) for answer in self.answers]
-
-    def to_csv(self) -> str:
-        """Return one line for each accelerator under a header."""
-        records = self.to_records()
-        return records_to_csv(records, list(records[0]))
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas frame with one row for each accelerator."""
-        return frame_of(self.to_records())
 
     def _repr_html_(self) -> str:
         shown = "".join(answer._repr_html_() for answer in self.answers)

@@ -18,7 +18,7 @@ from planner.report.prediction_tables import figures_table, side_by_side
 from planner.report.prediction_text import load_text, sentence
 from planner.report.sentences import gpu_label
 from planner.report.several import Answers, left_out_html, left_out_notes
-from planner.report.table import Table, frame_of, records_to_csv
+from planner.report.table import Table
 from planner.report.tables import assumptions_table
 
 if TYPE_CHECKING:
@@ -220,15 +220,6 @@ class PredictReport(Answers[PredictAnswer]):
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record for each accelerator, units in the keys."""
         return [flat_record(answer) for answer in self.answers]
-
-    def to_csv(self) -> str:
-        """Return one line for each accelerator under a header."""
-        records = self.to_records()
-        return records_to_csv(records, list(records[0]))
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas frame with one row for each accelerator."""
-        return frame_of(self.to_records())
 
     def _repr_html_(self) -> str:
         shown = "".join(answer._repr_html_() for answer in self.answers)

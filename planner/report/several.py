@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from planner.report.base import Report
 from planner.report.sentences import gpu_label
+from planner.report.table import frame_of, records_to_csv
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def left_out_notes(left_out: Mapping[str, str]) -> tuple[str, ...]:
@@ -55,6 +59,19 @@ class Answers(Report, Generic[A]):
     """
 
     answers: tuple[A, ...]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat record for each accelerator, units in the keys."""
+        raise NotImplementedError
+
+    def to_csv(self) -> str:
+        """Return one line for each accelerator under a header."""
+        records = self.to_records()
+        return records_to_csv(records, list(records[0]))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas frame with one row for each accelerator."""
+        return frame_of(self.to_records())
 
     def __iter__(self) -> Iterator[A]:
         """Iterate over the answers."""
