@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from planner.report.sweep import SweepReport
     from planner.report.verification import VerifyReport
 
+__distribution__ = "accelerator-planner"
+"""The name to install it by; other distributions have a package `planner` too."""
+
 _HOMES = {
     "BreakEvenReport": "planner.report.breakeven",
     "CompareAnswer": "planner.report.compare",
@@ -111,12 +114,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name from the module it lives in."""
     if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
+        from planner.distribution import version
 
-        try:
-            return version("planner")
-        except PackageNotFoundError:  # a checkout that was never installed
-            return "0+unknown"
+        return version()
     if name in _HOMES:
         from importlib import import_module
 

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "planner"
 
 # From top to bottom; a room may import from itself and from those before it.
 ROOMS = [
+    "distribution",
     "errors",
     "units",
     "catalogue",
@@ -25,6 +26,7 @@ ROOMS = [
     "api",
     "cli",
     "dashboard",
+    "__main__",
 ]
 
 # Third-party packages that a room may import; none elsewhere.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from planner.catalogue.models import Model
+from planner.distribution import installing
 from planner.errors import InvalidInput, UnknownName, Unsupported
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _model_from_hub(repository: str, unknown: str) -> Model:
         import huggingface_hub
     except ImportError:
         raise Unsupported(
-            f"{unknown}; to ask the hub: pip install 'planner[hub]'; or give the path of a config.json"
+            f"{unknown}; to ask the hub: {installing('hub')}; or give the path of a config.json"
         ) from None
     try:
         download = huggingface_hub.hf_hub_download

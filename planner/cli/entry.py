@@ -193,6 +193,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return _complain(f"the answer cannot be written: {error.strerror or error}", USAGE_ERROR)
         if settings.debug or os.environ.get(DEBUG_ENVIRONMENT):
             raise
+        from planner.distribution import covered_by
+
+        if covered := covered_by():
+            return _complain(covered, USAGE_ERROR)
         line = f"internal error: {type(error).__name__}: {error}"
         return _complain(f"{line}; --debug shows where", INTERNAL_ERROR)
     return code if isinstance(code, int) else 0

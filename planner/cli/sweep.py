@@ -14,6 +14,7 @@ from planner.cli.money_options import use_options
 from planner.cli.options import Count, Fraction, Settings, report_options, requests, stacked, tokens
 from planner.cli.output import answer, write_page
 from planner.cli.progress import progress_bar
+from planner.distribution import installing
 from planner.errors import InvalidInput, shorten, unknown_name
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ MOST_FILE_BYTES = 16 * 2**20
 ROWS = (".csv", ".parquet")
 WORK = frozenset({"processes", "dask", "restart", "report", "as_json", "as_csv", "out"})
 """How the work is done and where it goes, which a file may not say."""
-DASK_EXTRA = "pip install 'planner[dask]'"
 
 
 class PriceList(click.ParamType["dict[str, list[float]]"]):
@@ -112,7 +112,7 @@ work_options = stacked(
     click.option(
         "--dask",
         metavar="ADDRESS",
-        help="Spread the work over a Dask cluster: tcp://host:8786 (planner[dask]).",
+        help="Spread the work over a Dask cluster: tcp://host:8786 (extra: dask).",
     ),
     click.option("--restart", is_flag=True, help="Throw away what an interrupted sweep left beside --out."),
     click.option("--report", metavar="FILE", help="Write the summary to FILE as well: .json, .md or .html."),
@@ -254,7 +254,7 @@ def dask_executor(address: str | None) -> Iterator[Executor | None]:
         from distributed import Client
     except ImportError:
         raise InvalidInput(
-            "--dask needs distributed, which is not installed: pip install 'planner[dask]'"
+            f"--dask needs distributed, which is not installed: {installing('dask')}"
         ) from None
     try:
         client = Client(address, timeout="10s")  # type: ignore[no-untyped-call]

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 
 import click
 
+from planner.distribution import installing
 from planner.errors import Unsupported
 
-EXTRA = "pip install 'planner[dashboard]'"
 SERVER = "planner.dashboard.serve"
 LOCAL = "127.0.0.1"
 PORT = 8501
@@ -62,7 +62,7 @@ def command(port: int, address: str, no_browser: bool) -> None:
       planner ui --address 0.0.0.0
     """
     if find_spec("streamlit") is None:
-        raise Unsupported(f"the dashboard needs streamlit, which is not installed: {EXTRA}")
+        raise Unsupported(f"the dashboard needs streamlit, which is not installed: {installing('dashboard')}")
     words = [sys.executable, "-m", SERVER, *flags(port, address, not no_browser)]
     # This process becomes the server, so that whoever stops it stops the server.
     os.execv(sys.executable, words)

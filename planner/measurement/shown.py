@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.distribution import installing
 from planner.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def rows_frame(rows: Iterable[Sequence[str]]) -> pandas.DataFrame:
         import pandas
     except ImportError:
         raise Unsupported(
-            "to_frame needs pandas, which is not installed: pip install 'planner[notebook]'"
+            f"to_frame needs pandas, which is not installed: {installing('notebook')}"
         ) from None
     header, *body = rows
     frame = pandas.DataFrame(body, columns=list(header)).replace("", None)

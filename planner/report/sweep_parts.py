@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from planner.distribution import installing
 from planner.errors import Unsupported
 from planner.planning.sweep_rows import COLUMNS, Rows, Sweeper
 from planner.planning.sweeping import SweepQuestion, Task
@@ -16,8 +17,6 @@ from planner.report.sweep_text import csv_bytes
 
 if TYPE_CHECKING:
     import pyarrow
-
-SWEEP_EXTRA = "pip install 'planner[sweep]'"
 
 CSV, PARQUET, MEMORY = "csv", "parquet", "memory"
 
@@ -218,7 +217,7 @@ def arrow_schema() -> pyarrow.Schema:
     try:
         import pyarrow
     except ImportError:
-        raise Unsupported(f"Parquet needs pyarrow, which is not installed: {SWEEP_EXTRA}") from None
+        raise Unsupported(f"Parquet needs pyarrow, which is not installed: {installing('sweep')}") from None
     types = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
     return pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from planner.distribution import installing
 from planner.errors import Unsupported
 
 if TYPE_CHECKING:
     import pandas
-
-NOTEBOOK_EXTRA = "pip install 'planner[notebook]'"
 
 GIB = 2.0**30
 """Bytes of one GiB."""
@@ -181,7 +180,9 @@ def frame_of(records: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError:
-        raise Unsupported(f"to_frame needs pandas, which is not installed: {NOTEBOOK_EXTRA}") from None
+        raise Unsupported(
+            f"to_frame needs pandas, which is not installed: {installing('notebook')}"
+        ) from None
     return pandas.DataFrame(records)
 
 

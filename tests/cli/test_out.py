@@ -45,7 +45,7 @@ def test_a_page_without_figures_is_said_to_be_one(planner, tmp_path, monkeypatch
     ran = planner(*words)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith("note: Figures are left out: plotly is not installed")
-    assert "'planner[report]'" in ran.err
+    assert "'accelerator-planner[report]'" in ran.err
 
 
 def test_a_mistake_leaves_the_file_as_it_was(planner, tmp_path):

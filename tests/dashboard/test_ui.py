@@ -48,7 +48,7 @@ def test_others_are_let_in_only_when_asked_to(started):
 def test_without_streamlit_it_names_the_extra(started, monkeypatch, capsys):
     monkeypatch.setattr(ui, "find_spec", lambda name: None)
     assert run(["ui"]) == 2
-    assert "pip install 'planner[dashboard]'" in capsys.readouterr().err
+    assert "pip install 'accelerator-planner[dashboard]'" in capsys.readouterr().err
     assert not started
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import html
 import json
 import re
 from dataclasses import replace
@@ -142,7 +143,7 @@ def test_without_plotly_the_page_says_that_figures_are_left_out(monkeypatch):
     monkeypatch.setattr(NamedFigure, "draw", missing)
     page = FIT.to_html()
     assert "Figures are left out: plotly is not installed" in page
-    assert "pip install &#x27;planner[report]&#x27;" in page or "pip install 'planner[report]'" in page
+    assert "pip install 'accelerator-planner[report]'" in html.unescape(page)
     assert len(page) < 100_000
     assert json.loads(Page(page).data["planner-report"])["schema"] == "planner.fit/1"
 

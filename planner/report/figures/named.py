@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planner.distribution import installing
 from planner.errors import Unsupported
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-REPORT_EXTRA = "pip install 'planner[report]'"
+REPORT_EXTRA = installing("report")
 
 
 @dataclass(frozen=True, slots=True)
