@@ -10,6 +10,7 @@ from planner.api.arguments import answered, one_of, open_catalogue
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import InvalidInput
+from planner.planning.kept import kept
 from planner.planning.question import Question, question
 
 if TYPE_CHECKING:
@@ -211,6 +212,7 @@ def hosted_answers(asked: Question, api_price: tuple[float, ...] | None) -> tupl
     )
 
 
+@kept
 def outcome(
     asked: Question,
     card: Gpu,
@@ -220,7 +222,10 @@ def outcome(
     speculation: Speculation,
     network_bytes_per_s: float | None,
 ) -> Compared:
-    """Return what one accelerator yields: as given, the smallest that fits, or the best of a search."""
+    """Return what one accelerator yields: as given, the smallest that fits, or the best of a search.
+
+    No price changes it, so that it is kept for questions at other prices.
+    """
     from planner.measurement.comparing import compared
     from planner.measurement.searched import searched
 

@@ -147,11 +147,11 @@ def _answer(
     from planner.measurement.frontier_points import measured_markers
     from planner.memory.setup import engine_name
     from planner.planning.load import load_of
-    from planner.planning.search import search
+    from planner.planning.search import search_again
     from planner.planning.search.explaining import explain
     from planner.report.frontier import FrontierAnswer
 
-    result = search(asked, card, space=space)
+    result = search_again(asked, card, space=space)
     load = load_of(asked.workload)
     points = result.frontier(slo)
     best = result.ranked(slo, by, LAYOUTS) if points else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.catalogue import Catalogue, Gpu, Model
@@ -21,6 +21,7 @@ from planner.economics import (
 )
 from planner.errors import DoesNotFit, InvalidInput, shorten
 from planner.measurement.predicted import Speculation
+from planner.planning.kept import kept
 from planner.planning.question import Question, gpu_records, question
 from planner.report.sentences import gpu_label
 
@@ -78,7 +79,6 @@ class Maker:
     network_bytes_per_s: float | None
     use: Use
     catalogue: Catalogue
-    _known: dict[tuple[Any, ...], tuple[Compared, Service | None]] = field(default_factory=dict)
 
     def side(self, name: str, chosen: Mapping[str, Any]) -> tuple[Side, Question | None]:
         """Return one option, and what was asked of it; None of a hosted API.
@@ -94,10 +94,13 @@ class Maker:
         if kind == API:
             return Side(name, self.use, hosted=self._hosted(card)), None
         asked = self._question(chosen)
-        key = (card.id, *(chosen[part] for part in ("gpus", "weight_dtype", "engine")))
-        if key not in self._known:
-            self._known[key] = self._found(asked, card)
-        found, service = self._known[key]
+        found, service = found_on(
+            asked,
+            card,
+            throughput=self.throughput,
+            speculation=self.speculation,
+            network_bytes_per_s=self.network_bytes_per_s,
+        )
         price: PricePerHour | None = asked.prices.get(card.id)
         if price is None and card.id in asked.unpriced:
             raise InvalidInput(asked.unpriced[card.id])
@@ -133,41 +136,51 @@ class Maker:
         asked = question(model=self.model, gpu=card, load=self.load, options={}, catalogue=self.catalogue)
         return hosted_price(asked.model.id, self.catalogue)
 
-    def _found(self, asked: Question, card: Gpu) -> tuple[Compared, Service | None]:
-        from planner.api.comparing import outcome
-        from planner.measurement.compared import NO_FIT
-        from planner.performance.predict import make_service
-        from planner.planning.load import deployment_of, full_load
-        from planner.scenario import Workload
 
-        full_load(asked.workload)  # refuses lengths that are missing
-        found = outcome(
-            asked,
-            card,
-            throughput=self.throughput,
-            slo=None,
-            speculation=self.speculation,
-            network_bytes_per_s=self.network_bytes_per_s,
+@kept
+def found_on(
+    asked: Question,
+    card: Gpu,
+    *,
+    throughput: str,
+    speculation: Speculation,
+    network_bytes_per_s: float | None,
+) -> tuple[Compared, Service | None]:
+    """Return what an option yields, and how that moves with the load; no price changes either."""
+    from planner.api.comparing import outcome
+    from planner.measurement.compared import NO_FIT
+    from planner.performance.predict import make_service
+    from planner.planning.load import deployment_of, full_load
+    from planner.scenario import Workload
+
+    full_load(asked.workload)  # refuses lengths that are missing
+    found = outcome(
+        asked,
+        card,
+        throughput=throughput,
+        slo=None,
+        speculation=speculation,
+        network_bytes_per_s=network_bytes_per_s,
+    )
+    if not found.answered:
+        kind = DoesNotFit if found.state == NO_FIT else InvalidInput
+        raise kind(f"{asked.model.id} on {card.id} {found.state}: {found.reason}")
+    workload = asked.workload
+    try:
+        service = make_service(
+            model=asked.model,
+            gpu=card,
+            deployment=deployment_of(asked.base, found.memory),
+            workload=Workload(context=workload.context, isl=workload.isl, osl=workload.osl),
+            catalogue=asked.catalogue,
+            copies=found.copies,
+            network_bytes_per_s=network_bytes_per_s,
+            draft=speculation.draft,
+            tokens_per_step=speculation.tokens_per_step,
         )
-        if not found.answered:
-            kind = DoesNotFit if found.state == NO_FIT else InvalidInput
-            raise kind(f"{asked.model.id} on {card.id} {found.state}: {found.reason}")
-        workload = asked.workload
-        try:
-            service = make_service(
-                model=asked.model,
-                gpu=card,
-                deployment=deployment_of(asked.base, found.memory),
-                workload=Workload(context=workload.context, isl=workload.isl, osl=workload.osl),
-                catalogue=asked.catalogue,
-                copies=found.copies,
-                network_bytes_per_s=self.network_bytes_per_s,
-                draft=self.speculation.draft,
-                tokens_per_step=self.speculation.tokens_per_step,
-            )
-        except DoesNotFit:
-            return found, None  # it was measured, though memory says that it does not fit
-        return found, service
+    except DoesNotFit:
+        return found, None  # it was measured, though memory says that it does not fit
+    return found, service
 
 
 def options_of(given: Mapping[str, Any], catalogue: Catalogue) -> list[tuple[str, dict[str, Any]]]:

@@ -90,6 +90,7 @@ class Catalogue:
         self._lists: dict[str, list[Record]] = {}
         self._sources: dict[tuple[Path, str], Source] = {}
         self._names: dict[str, Names] = {}
+        self._aliases: dict[str, dict[str, dict[str, None]]] = {}
         self._priced: dict[Path, dict[str, list[str]]] = {}
 
     # -- what is asked of it ---------------------------------------------------------------------------------
@@ -264,10 +265,12 @@ class Catalogue:
 
     def aliases(self, root: str, key: str) -> list[str]:
         """Return the other names of an entry, as the files write them."""
-        found = [
-            alias for document in self._documents(root) for alias, of in document.aliases(root) if of == key
-        ]
-        return list(dict.fromkeys(found))
+        if root not in self._aliases:
+            found = self._aliases[root] = {}
+            for document in self._documents(root):
+                for alias, of in document.aliases(root):
+                    found.setdefault(of, {})[alias] = None
+        return list(self._aliases[root].get(key, ()))
 
     def _names_of(self, root: str) -> Names:
         if root not in self._names:

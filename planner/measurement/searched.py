@@ -22,7 +22,7 @@ from planner.memory.setup import engine_name
 from planner.performance.intervals import Estimate
 from planner.planning.load import judged
 from planner.planning.question import Question
-from planner.planning.search import FailedLimit, Point, SearchResult, SearchSpace, search
+from planner.planning.search import FailedLimit, Point, SearchResult, SearchSpace, search_again
 from planner.scenario.slo import LatencySlo
 
 LIMITS = {"ttft_s": "TTFT", "tpot_s": "TPOT", "e2e_s": "E2E"}
@@ -78,7 +78,7 @@ def searched(
         tokens_per_step=known.tokens_per_step,
         network_bytes_per_s=network_bytes_per_s,
     )
-    found = search(asked, gpu, space=space)
+    found = search_again(asked, gpu, space=space)
     point = found.best(slo)
     if point is None:
         return _none(found, Compared(memory, ANSWERED, gpus=memory.deployment.gpus), slo)

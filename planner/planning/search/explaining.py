@@ -23,6 +23,13 @@ def explain(result: SearchResult, point: Point) -> Prediction:
     Prediction
         Of the same figures.
     """
+    key = (id(point.candidate), point.concurrency)
+    if key not in result.explained:
+        result.explained[key] = _explain(result, point)
+    return result.explained[key]
+
+
+def _explain(result: SearchResult, point: Point) -> Prediction:
     asked, candidate, space = result.asked, point.candidate, result.space
     load = asked.workload
     return predict_deployment(

@@ -14,6 +14,7 @@ from planner.memory import fit_memory
 from planner.performance.intervals import Estimate
 from planner.performance.levels import calibration_of
 from planner.performance.parameters import Array
+from planner.performance.predict import Prediction
 from planner.planning.question import Question
 from planner.planning.search.evaluation import Evaluator, Found
 from planner.planning.search.naming import label_of
@@ -80,6 +81,8 @@ class SearchResult:
     found: Found = field(init=False)
     """The points that are answers, in bulk."""
     _made: dict[int, Candidate] = field(default_factory=dict)
+    explained: dict[tuple[int, float], Prediction] = field(default_factory=dict)
+    """Predictions of points that were asked for, by identity of the candidate and load; without prices."""
 
     def __post_init__(self) -> None:
         """Take the points that are answers out of all."""

@@ -12,6 +12,7 @@ from planner.memory.built import SameModel, architecture_of
 from planner.memory.setup import engine_name
 from planner.performance.levels import calibration_of
 from planner.performance.parameters import Array
+from planner.planning.kept import kept
 from planner.planning.load import check_drafts
 from planner.planning.question import Question
 from planner.planning.search.evaluation import Evaluator, Found
@@ -105,6 +106,25 @@ def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> S
         steady,
         replace(left_out, beyond_pool=beyond),
     )
+
+
+_kept = kept(search)
+
+
+def search_again(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> SearchResult:
+    """Return what `search` does, at once where an earlier question differs by prices alone.
+
+    Parameters
+    ----------
+    asked, card, space
+        As for `search`.
+
+    Returns
+    -------
+    SearchResult
+        With the prices that are asked with; candidates and predictions that were made before are shared.
+    """
+    return replace(_kept(asked, card, space=space or SearchSpace()), asked=asked)
 
 
 def _steady(evaluator: Evaluator, found: Found) -> tuple[np.ndarray, LeftOut]:
