@@ -20,7 +20,7 @@ for program in ([SCRIPTS / "planner"], [SCRIPTS / "accelerator-planner"], [sys.e
     assert "fits" in said(*program, "fit", "--model", "kimi-k3", "--gpu", "b300")
 
 command = SCRIPTS / "planner"
-assert "MI355X" in said(command, "gpus")
+assert "mi355x" in said(command, "gpus")
 compared = said(command, "compare", "--model", "kimi-k3", "--isl", 1024, "--osl", 400, "--json")
 assert '"planner.compare/1"' in compared
 assert '"measured"' in compared
