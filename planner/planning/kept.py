@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -17,23 +17,39 @@ MOST = 64
 """Findings of each kind that a process keeps; those that were asked for longest ago go first."""
 
 
-class Unpriced:
-    """A question about one accelerator as a key: equal to another that differs by prices alone."""
+class Alike:
+    """A key that is equal by some parts, and carries what the finding does not depend on.
 
-    def __init__(self, asked: Question, gpu: Gpu) -> None:
-        self.asked, self.gpu = asked, gpu
-        self.parts = (
-            *(asked.name, SameModel(asked.model), Same(gpu), Same(asked.catalogue)),
-            *(asked.base, asked.dtype_given, asked.sizes, asked.workload),
-        )
+    Parameters
+    ----------
+    parts : tuple
+        What makes it the same question.
+    carried : tuple
+        What is needed to answer it the first time.
+    """
+
+    def __init__(self, parts: tuple[Hashable, ...], carried: tuple[Any, ...]) -> None:
+        self.parts, self.carried = parts, carried
 
     def __hash__(self) -> int:
-        """Return the hash of all but the prices."""
+        """Return the hash of the parts."""
         return hash(self.parts)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all but the prices is equal."""
-        return isinstance(other, Unpriced) and self.parts == other.parts
+        """Return whether the parts are equal."""
+        return isinstance(other, Alike) and self.parts == other.parts
+
+    def take(self) -> tuple[Any, ...]:
+        """Return what is carried, and hold it no longer: a key that is kept keeps nothing else alive."""
+        taken, self.carried = self.carried, ()
+        return taken
+
+
+def unpriced(asked: Question, gpu: Gpu) -> Alike:
+    """Return a question about one accelerator as a key: equal to another that differs by prices alone."""
+    records = (SameModel(asked.model), Same(gpu), Same(asked.catalogue))
+    stated = (asked.name, asked.base, asked.dtype_given, asked.sizes, asked.workload)
+    return Alike((*records, *stated), (asked, gpu))
 
 
 def kept(function: Callable[Concatenate[Question, Gpu, P], R]) -> Callable[Concatenate[Question, Gpu, P], R]:
@@ -51,13 +67,13 @@ def kept(function: Callable[Concatenate[Question, Gpu, P], R]) -> Callable[Conca
         With the same signature. What it raises is not kept.
     """
 
-    def find(key: Unpriced, *args: Any, **kwargs: Any) -> R:
-        return function(key.asked, key.gpu, *args, **kwargs)
+    def find(key: Alike, *args: Any, **kwargs: Any) -> R:
+        return function(*key.take(), *args, **kwargs)
 
     found: Callable[..., R] = lru_cache(maxsize=MOST)(find)
 
     @wraps(function)
     def asked_again(asked: Question, gpu: Gpu, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return found(Unpriced(asked, gpu), *args, **kwargs)
+        return found(unpriced(asked, gpu), *args, **kwargs)
 
     return asked_again

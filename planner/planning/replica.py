@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.catalogue import Gpu
+from planner.memory.built import Same
+from planner.planning.kept import Alike, kept
 from planner.planning.question import Question
-from planner.planning.search import Candidate, FailedLimit, Point, SearchResult, SearchSpace, search
+from planner.planning.search import Candidate, FailedLimit, Point, SearchResult, SearchSpace, search_again
 from planner.planning.service_simulation import Ready, SimulatedLoad, ready_to_simulate
 from planner.scenario import Workload
 from planner.scenario.slo import LatencySlo
@@ -26,6 +29,8 @@ START = 0.92
 AT_LEAST, EACH = 1000, 10
 """Requests of one simulation: so many, and so many for each that is there at once while medians hold."""
 AT_MOST = 50_000
+KEPT = 32
+"""Simulations that are kept for questions that differ by a price, or by what stands by."""
 OVER_MEDIANS = 1.25
 """Rate that a deployment may reach in a simulation over that at which its medians keep the SLO: assumed."""
 
@@ -149,7 +154,7 @@ def carried(
         Those that keep the SLO, the best by the key first.
     """
     one_copy = {"copies": False, "disaggregated": False}
-    found = search(asked, card, space=(space or SearchSpace()).model_copy(update=one_copy))
+    found = search_again(asked, card, space=(space or SearchSpace()).model_copy(update=one_copy))
     steady = _steady_points(found, slo)
     if not steady:
         return _missed(found, slo)
@@ -237,7 +242,7 @@ def _verified(
     the same rates and by the same arrivals.
     """
     candidate, capacity = steady.point.candidate, steady.capacity_per_s
-    ready = ready_to_simulate(asked, card, candidate.deployment, candidate.memory, workload)
+    ready = _ready(asked, card, Same(candidate), workload)
     requests = int(min(max(AT_LEAST, EACH * steady.point.concurrency), AT_MOST))
     results: dict[int, SimulationResult] = {}
 
@@ -252,6 +257,12 @@ def _verified(
         return results[last]
     rate = capacity * RATIO**high
     return Carried(candidate, steady.point, capacity, rate, results[high], ready)
+
+
+@kept
+def _ready(asked: Question, card: Gpu, candidate: Same[Candidate], workload: Workload) -> Ready:
+    made = candidate.record
+    return ready_to_simulate(asked, card, made.deployment, made.memory, workload)
 
 
 def _step_of(share: float) -> int:
@@ -314,7 +325,21 @@ def served(
     SimulationResult
     """
     at_rate = workload.model_copy(update={"request_rate": rate_per_s, "concurrency": None})
-    return ready.simulate(replace(load, requests=requests, slo=slo), at_rate, progress)
+    what = replace(load, requests=requests, slo=slo, trace=None)
+    trace = None if load.trace is None else Same(load.trace)
+    return _simulated(
+        Alike(
+            (Same(ready), what, trace, at_rate), (ready, replace(what, trace=load.trace), at_rate, progress)
+        )
+    )
+
+
+@lru_cache(maxsize=KEPT)
+def _simulated(run: Alike) -> SimulationResult:
+    """Return a simulation, which begins from a seed: no price and nobody who watches changes it."""
+    ready, load, workload, progress = run.take()
+    result: SimulationResult = ready.simulate(load, workload, progress)
+    return result
 
 
 def _failed(result: SimulationResult, slo: LatencySlo) -> tuple[tuple[FailedLimit, ...], str]:

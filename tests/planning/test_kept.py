@@ -6,7 +6,7 @@ import pytest
 
 import planner
 from planner.catalogue import load_catalogue
-from planner.planning.kept import Unpriced, kept
+from planner.planning.kept import kept, unpriced
 from planner.planning.question import question
 
 ASKED = {"model": "gpt-oss-120b", "gpu": "mi355x,b300-sxm", "isl": 1024, "osl": 400}
@@ -38,6 +38,20 @@ def test_an_answer_at_other_prices_is_that_of_a_fresh_catalogue(catalogue, funct
     assert numbers(before) == numbers(ask(**ASKED, **further, price=FIRST, catalogue=catalogue))
 
 
+def test_a_plan_at_another_price_is_that_of_a_fresh_catalogue_and_simulates_nothing(catalogue):
+    def ask(price, book, progress=None):
+        asked = {"model": "llama-3.1-8b", "gpu": "h100-sxm", "isl": 1000, "osl": 100, "requests": 500}
+        limits = {"request_rate": 2.0, "slo_ttft_s": 2.0}
+        return planner.plan(**asked, **limits, price=price, catalogue=book, progress=progress)
+
+    before = ask(2.0, catalogue)
+    steps = []
+    after = ask(9.0, catalogue, lambda done, every: steps.append(done))
+    assert not steps
+    assert numbers(after) == numbers(ask(9.0, load_catalogue()))
+    assert numbers(after) != numbers(before)
+
+
 def asked_of(catalogue, gpu="b300-sxm", **other):
     given = {"load": {"isl": 1024, "osl": 400}, "options": {}, "price": 6.0, **other}
     return question(model="gpt-oss-120b", gpu=gpu, catalogue=catalogue, **given)
@@ -45,10 +59,10 @@ def asked_of(catalogue, gpu="b300-sxm", **other):
 
 def test_prices_alone_make_no_other_question(catalogue):
     first = asked_of(catalogue)
-    key = Unpriced(first, first.gpus[0])
+    key = unpriced(first, first.gpus[0])
     same = asked_of(catalogue, price=1.0)
-    assert key == Unpriced(same, same.gpus[0])
-    assert hash(key) == hash(Unpriced(same, same.gpus[0]))
+    assert key == unpriced(same, same.gpus[0])
+    assert hash(key) == hash(unpriced(same, same.gpus[0]))
     for other in (
         asked_of(catalogue, gpu="b200-sxm"),
         asked_of(catalogue, load={"isl": 1024, "osl": 401}),
@@ -56,7 +70,7 @@ def test_prices_alone_make_no_other_question(catalogue):
         asked_of(catalogue, options={"kv_dtype": "fp8"}),
         asked_of(load_catalogue()),
     ):
-        assert key != Unpriced(other, other.gpus[0])
+        assert key != unpriced(other, other.gpus[0])
     assert key != "something else"
 
 

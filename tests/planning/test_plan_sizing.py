@@ -268,9 +268,9 @@ def stub_replica(monkeypatch, rates):
         tried.append(gpus)
         return SimpleNamespace(meets_slo=rate_per_s <= rates[gpus][1], e2e_s=SimpleNamespace(mean=1.0))
 
-    monkeypatch.setattr(replica, "search", lambda *_, **__: None)
+    monkeypatch.setattr(replica, "search_again", lambda *_, **__: None)
     monkeypatch.setattr(replica, "_steady_points", lambda *_: list(steady))
-    monkeypatch.setattr(replica, "ready_to_simulate", lambda asked, card, gpus, *_: gpus)
+    monkeypatch.setattr(replica, "_ready", lambda asked, card, one, _: one.record.gpus)
     monkeypatch.setattr(replica, "served", serve)
     return tried
 
