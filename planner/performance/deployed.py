@@ -61,6 +61,8 @@ class Deployed:
         Dtype of the cache.
     main_format : str
         Format of most of the weights.
+    calibrated_as : str
+        What the calibration calls the engine.
     warnings : tuple of str
         What the user should know.
     """
@@ -79,6 +81,7 @@ class Deployed:
     memory: MemoryFit | None
     kv_dtype: str
     main_format: str
+    calibrated_as: str
     warnings: tuple[str, ...] = ()
 
     @property
@@ -151,7 +154,9 @@ def deploy(
             if cost.choice is not None:
                 cost.choice.check()
     profile = replace(
-        profile, pool_bytes=np.array([pool_bytes(profile, memory.pool if memory else None, setup)])
+        profile,
+        pool_bytes=np.array([pool_bytes(profile, memory.pool if memory else None, setup)]),
+        decode_slow=profile.decode_slow * float(stack_habit(setup, "step_factor", 1.0)),
     )
     return Deployed(
         model=model,
@@ -168,8 +173,16 @@ def deploy(
         memory=memory,
         kv_dtype=setup.kv_dtype,
         main_format=main_format(table),
+        calibrated_as=str(stack_habit(setup, "calibrated_as", kernels)),
         warnings=warnings,
     )
+
+
+def stack_habit(setup: Setup, name: str, default: float | str) -> float | str:
+    """Return a setting that only some engines have, of the accelerator and version, or the default."""
+    stack = setup.stack
+    found = [item for item in stack.settings.get(name, ()) if item.applies(setup.version, setup.gpu)]
+    return found[-1].value if found else default
 
 
 def operators_of(setup: Setup) -> Operators:

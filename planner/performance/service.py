@@ -87,7 +87,7 @@ class Service:
         whose pauses and lengths are another load than a share of cached prompts.
         """
         decode = self.decode
-        engine, vendor = decode.engine, decode.gpu.vendor
+        engine, vendor = decode.calibrated_as, decode.gpu.vendor
         apart = self.prefill is not None
         return Circumstances(
             model=decode.model.id,

@@ -43,7 +43,7 @@ edition; q4_0, q4_1, q5_0 and q5_1 from the sizes for Llama-3-8B that llama-quan
 differ by about 2 % between models, with the share of tables and of matrices that a type stores wider.
 """
 
-NO_LOADER = ("tensorrt-llm",)
+NO_LOADER = ("tensorrt-llm", "mlc-llm", "exllamav2")
 """Engines that read no GGUF files."""
 
 

@@ -24,13 +24,15 @@ KV_DTYPES = {
     "sglang": ("auto", "bf16", "f16", "fp8", "fp8_e4m3", "fp8_e5m2", "nvfp4", "fp8_ds_mla"),
     "tensorrt-llm": ("auto", "bf16", "f16", "fp8", "nvfp4", "int8"),
     "llama.cpp": ("auto", "bf16", "f16", "f32", "q8_0", "q4_0"),
+    "mlc-llm": ("auto", "bf16", "f16"),
+    "exllamav2": ("auto", "bf16", "f16", "fp8", "q8_0", "q4_0"),
 }
 """KV dtypes that each engine takes."""
 
 MOST_REASONS = 3
 """A size that cuts one matrix badly cuts many; a line names the first."""
 
-ONE_SERVER = ("llama.cpp",)
+ONE_SERVER = ("llama.cpp", "mlc-llm", "exllamav2")
 """Engines of one process that divides layers or matrices, and nothing else: no expert parallelism, no copies
 of attention, no shared context, no pool of their own for prefill."""
 

@@ -38,6 +38,10 @@ SHORT_NAMES = {
 }
 """A format for each short name, where a model lists no variant of that name."""
 
+MLC_BITS = {"q4f16_1": 4.5, "q4f16_0": 4.5, "q3f16_1": 3.6}
+"""Bits of a weight of MLC-LLM's formats: groups of 32 four-bit (40 three-bit, ten in 32 bits) values and a
+16-bit scale for each (its docs/compilation/configure_quantization)."""
+
 SMALLEST = 128
 """Recipes leave matrices with a side under this alone."""
 
@@ -78,8 +82,12 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
             return WeightScheme(name, average, {})
         below = native if record.rest == "native" else {}
         return WeightScheme(name, base, {**below, **record.formats}, record.smallest)
-    if wanted in GGUF_BITS:
-        return WeightScheme(wanted, f"{GGUF_BITS[wanted]:g}bpw", {})
+    gguf = wanted.removeprefix("gguf-")
+    if gguf in GGUF_BITS:
+        return WeightScheme(gguf, f"{GGUF_BITS[gguf]:g}bpw", {})
+    if wanted in MLC_BITS:
+        # MLC-LLM's own formats quantise tables too.
+        return WeightScheme(wanted, f"{MLC_BITS[wanted]:g}bpw", {})
     if wanted in CASTS:
         return WeightScheme(wanted, CASTS[wanted], {})
     if any(fmt.startswith(wanted) for fmt in native.values()):
@@ -87,7 +95,7 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
     fmt = SHORT_NAMES.get(wanted, wanted)
     if fmt in FORMATS:
         return WeightScheme(wanted, base, _usual_recipe(architecture, fmt), SMALLEST)
-    known = [*model.quantisations, *CASTS, *SHORT_NAMES, *FORMATS, *GGUF_BITS]
+    known = [*model.quantisations, *CASTS, *SHORT_NAMES, *FORMATS, *GGUF_BITS, *MLC_BITS]
     near = nearest_names(wanted, known)
     have = ", ".join(model.quantisations) or "only its native checkpoint"
     hint = f"; nearest: {', '.join(near)}" if near else ""

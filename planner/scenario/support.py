@@ -17,11 +17,12 @@ from planner.catalogue import Catalogue, Gpu
 from planner.catalogue.kernels import KernelRule, pick_rule
 from planner.catalogue.stacks import Stack, Version
 from planner.errors import IllegalDeployment, Unsupported
+from planner.scenario.engine_formats import check_formats
 from planner.scenario.gguf import gguf_warnings
 from planner.scenario.records import Deployment
 from planner.scenario.weight_blocks import block_warnings, broken_blocks
 
-SOFTWARE_FORMATS = ("llama.cpp",)
+SOFTWARE_FORMATS = ("llama.cpp", "mlc-llm", "exllamav2")
 """Engines that expand every format in their own kernels, whatever units there are."""
 
 SIXTEEN_BITS = ("bf16", "fp16")
@@ -117,10 +118,11 @@ def support_warnings(
         Where it stops for these sizes.
     """
     found = [*_platform(stack, gpu), *gguf_warnings(stack, scheme.name, architecture)]
+    formats = _matrix_formats(architecture, scheme)
+    check_formats(stack, scheme.name, [fmt.name for _, fmt in formats])
     if stack.id in SOFTWARE_FORMATS:
         return found
     rules: list[KernelRule] = []
-    formats = _matrix_formats(architecture, scheme)
     lacking = [(kind, fmt) for kind, fmt in formats if not has_units(gpu, fmt.name)]
     latent = any(mixing.kind == "mla" for mixing in _mixings(architecture))
     broken = list(broken_blocks(architecture, scheme, deployment))

@@ -12,7 +12,8 @@ def engine_rule(engine: str) -> EngineRule:
     Parameters
     ----------
     engine : str
-        Id of its stack: ``vllm``, ``sglang``, ``tensorrt-llm`` or ``llama.cpp``.
+        Id of its stack: ``vllm``, ``sglang``, ``tensorrt-llm`` or ``llama.cpp``, ``mlc-llm``
+        or ``exllamav2``.
 
     Returns
     -------
@@ -35,13 +36,16 @@ def engine_rule(engine: str) -> EngineRule:
         from planner.memory.engines.tensorrt_llm import TensorRtLlmRule
 
         return TensorRtLlmRule()
-    if engine == "llama.cpp":
+    if engine == "mlc-llm":
+        from planner.memory.engines.mlc_llm import MlcLlmRule
+
+        return MlcLlmRule()
+    if engine in ("llama.cpp", "exllamav2"):
         from planner.memory.engines.llama_cpp import LlamaCppRule
 
         return LlamaCppRule()
-    raise Unsupported(
-        f"no memory rule for engine {engine!r}; there are: vllm, sglang, tensorrt-llm, llama.cpp"
-    )
+    known = "vllm, sglang, tensorrt-llm, llama.cpp, mlc-llm, exllamav2"
+    raise Unsupported(f"no memory rule for engine {engine!r}; there are: {known}")
 
 
 __all__ = ["EngineRule", "engine_rule"]
