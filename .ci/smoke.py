@@ -25,7 +25,7 @@ compared = said(command, "compare", "--model", "kimi-k3", "--isl", 1024, "--osl"
 assert '"planner.compare/1"' in compared
 assert '"measured"' in compared
 assert "--port" in said(command, "ui", "--help")
-for extra in ("ui",):
+for extra in ("ui", "mcp"):
     refused = subprocess.run([command, extra], capture_output=True, text=True)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
     assert "accelerator-planner[" in refused.stderr

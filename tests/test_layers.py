@@ -24,6 +24,7 @@ ROOMS = [
     "measurement",
     "report",
     "api",
+    "mcp",
     "cli",
     "dashboard",
     "__main__",
@@ -38,6 +39,7 @@ ALLOWED = {
     "planning": {"numpy", "pydantic", "scipy"},
     "measurement": {"pandas", "numpy", "scipy", "pydantic"},
     "report": {"numpy", "pandas", "plotly", "pyarrow", "rich"},
+    "mcp": {"anyio", "mcp", "pydantic", "uvicorn"},
     "cli": {"click", "distributed", "rich", "yaml"},
     "dashboard": {"pandas", "plotly", "streamlit"},
 }

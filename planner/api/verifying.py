@@ -12,7 +12,8 @@ from typing import Any
 from planner.api.arguments import open_catalogue, path_text
 from planner.api.recording import FILE_ARGUMENTS, UNASKED, digest_of
 from planner.catalogue import Catalogue
-from planner.errors import InvalidInput, PlannerError, UnknownName, shorten
+from planner.catalogue.imported import check_catalogued
+from planner.errors import InvalidInput, PlannerError, shorten
 from planner.report.base import Report
 from planner.report.reading import SavedReport, read_report
 from planner.report.verification import (
@@ -168,11 +169,9 @@ def _refuse_path(saved: SavedReport, name: str, value: Any, book: Catalogue) -> 
 def _refuse_stranger(saved: SavedReport, model: Any, book: Catalogue) -> None:
     """Refuse a model that is not the catalogue's by its name."""
     try:
-        book.resolve("models", model)
-    except UnknownName as error:
+        check_catalogued(model, book)
+    except PlannerError as error:
         raise InvalidInput(f"{saved.file}: {error}; a report opens no file and asks no hub") from None
-    if model.endswith(".json") or Path(model).is_dir():
-        raise InvalidInput(f"{saved.file}: its model {shorten(model)} has no digest, and is not opened")
 
 
 def _asked_again(saved: SavedReport, arguments: dict[str, Any], book: Catalogue) -> Report:

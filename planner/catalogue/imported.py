@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from planner.catalogue.models import Model
 from planner.distribution import installing
-from planner.errors import InvalidInput, UnknownName, Unsupported
+from planner.errors import InvalidInput, UnknownName, Unsupported, shorten
 
 if TYPE_CHECKING:
     from planner.catalogue.loader import Catalogue
@@ -68,6 +68,26 @@ def model_from(name: str, catalogue: Catalogue) -> ModelChoice:
         raise
     implied = {alias.casefold(): variant for alias, variant in model.quantised_aliases.items()}
     return ModelChoice(model, implied.get(name.strip().casefold()))
+
+
+def check_catalogued(name: str, catalogue: Catalogue) -> None:
+    """Refuse a model that would be read from a file or asked of the hub, and not from the catalogue.
+
+    Parameters
+    ----------
+    name : str
+        What somebody calls the model whose word is not taken.
+    catalogue : Catalogue
+        Where it must stand.
+
+    Raises
+    ------
+    PlannerError
+        With the nearest names where it does not.
+    """
+    catalogue.resolve("models", name)
+    if name.endswith(".json") or _is_directory(Path(name).expanduser()):
+        raise InvalidInput(f"model {shorten(name)} is a file or folder here too, and is not opened")
 
 
 def model_from_config(path: Path, name: str | None = None) -> Model:

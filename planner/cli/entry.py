@@ -46,6 +46,7 @@ COMMANDS = (
     "import",
     "measure",
     "ui",
+    "mcp",
 )
 """Each stands in the module of its name and is imported when it is asked for."""
 
