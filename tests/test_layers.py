@@ -41,7 +41,7 @@ ALLOWED = {
     "report": {"numpy", "pandas", "plotly", "pyarrow", "rich"},
     "mcp": {"anyio", "mcp", "pydantic", "uvicorn"},
     "cli": {"click", "distributed", "rich", "yaml"},
-    "dashboard": {"pandas", "plotly", "streamlit"},
+    "dashboard": {"pandas", "plotly", "starlette", "streamlit"},
 }
 
 
