@@ -33,11 +33,18 @@ ROOTS: Mapping[str, Root] = {
     "calibration": Root("calibration.yaml", "parameter", "calibrated:ParameterLevels"),
     "intervals": Root("calibration.yaml", "interval", "calibrated:IntervalWidths"),
     "seen": Root("calibration.yaml", "list of names", "calibrated:SeenNames"),
+    "hosts": Root("hardware.yaml", "host", "hosts:HostMachine"),
     "fabrics": Root("hardware.yaml", "fabric", "fabrics:LinkFamily"),
     "owning": Root("economics.yaml", "cost of owning", "money:OwnedHardware"),
     "owning_terms": Root("economics.yaml", "terms of owning", "money:TermsOfOwning"),
     "planned_use": Root("economics.yaml", "use", "money:PlannedUse"),
     "hosted": Root("economics.yaml", "hosted price", "money:HostedOffer"),
+    "training_rates": Root("training.yaml", "training rate", "training:TrainingRate"),
+    "training_model": Root("training.yaml", "training model", "training:TrainingModel"),
+    "media_models": Root("media.yaml", "media model", "media:MediaModel"),
+    "media_stacks": Root("media.yaml", "media stack", "media:MediaStack"),
+    "media_hosts": Root("media.yaml", "media host", "media:MediaHost"),
+    "media_runs": Root("media.yaml", "media run", "media:MediaRun"),
     "unmapped": Root("hardware.yaml", "name"),
     "sources": Root("", "source"),
 }
@@ -46,7 +53,7 @@ ROOTS: Mapping[str, Root] = {
 FILES = tuple(sorted({root.file for root in ROOTS.values() if root.file}))
 """The shipped files."""
 
-OPTIONAL = ("calibration.yaml", "economics.yaml")
+OPTIONAL = ("calibration.yaml", "economics.yaml", "training.yaml", "media.yaml")
 """Files that a catalogue may do without."""
 
 
