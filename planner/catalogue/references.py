@@ -39,6 +39,7 @@ def unknown_references(catalogue: Catalogue, root: str, key: str) -> Iterator[tu
 def _references(entry: object) -> Iterator[Reference]:
     from planner.catalogue.effects import AcceptanceTable, Host, Speedup
     from planner.catalogue.kernels import KernelRule
+    from planner.catalogue.media import MediaRun
     from planner.catalogue.money import HostedOffer, OwnedHardware
 
     if isinstance(entry, KernelRule):
@@ -53,6 +54,10 @@ def _references(entry: object) -> Iterator[Reference]:
         yield ("gpu",), "gpus", entry.gpu
         if entry.engine is not None:
             yield ("engine",), "stacks", entry.engine
+    elif isinstance(entry, MediaRun):
+        yield ("model",), "media_models", entry.model
+        yield ("gpu",), "gpus", entry.gpu
+        yield ("stack",), "media_stacks", entry.stack
     elif isinstance(entry, HostedOffer):
         yield ("model",), "models", entry.model
     elif isinstance(entry, OwnedHardware):
