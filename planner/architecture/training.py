@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.architecture.mixing import Mixing
 from planner.architecture.model import Architecture, Block, Layer
@@ -91,6 +92,7 @@ def training_refusal(architecture: Architecture) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def layer_work(layer: Layer, tp: int) -> LayerWork:
     """Return what one rank does in one layer.
 
