@@ -45,10 +45,6 @@ ROOTS: Mapping[str, Root] = {
     "media_stacks": Root("media.yaml", "media stack", "media:MediaStack"),
     "media_hosts": Root("media.yaml", "media host", "media:MediaHost"),
     "media_runs": Root("media.yaml", "media run", "media:MediaRun"),
-    "media_models": Root("media.yaml", "media model", "media:MediaModel"),
-    "media_stacks": Root("media.yaml", "media stack", "media:MediaStack"),
-    "media_hosts": Root("media.yaml", "media host", "media:MediaHost"),
-    "media_runs": Root("media.yaml", "media run", "media:MediaRun"),
     "unmapped": Root("hardware.yaml", "name"),
     "sources": Root("", "source"),
 }
@@ -57,7 +53,7 @@ ROOTS: Mapping[str, Root] = {
 FILES = tuple(sorted({root.file for root in ROOTS.values() if root.file}))
 """The shipped files."""
 
-OPTIONAL = ("calibration.yaml", "economics.yaml", "training.yaml", "media.yaml", "media.yaml")
+OPTIONAL = ("calibration.yaml", "economics.yaml", "training.yaml", "media.yaml")
 """Files that a catalogue may do without."""
 
 

@@ -1,4 +1,4 @@
-"""What of a media model is on the accelerator at once: weights, activations, tiles; the rest is with the host.
+"""What of a media model is on the accelerator at once: weights, activations, tiles; the host has the rest.
 
 A pipeline runs one component after the other, so that a component can wait with the host while another runs.
 """

@@ -133,7 +133,7 @@ def _check(model: MediaModel, workload: MediaWorkload) -> None:
     if workload.frames is not None and (workload.frames - 1) % stride:
         near = round((workload.frames - 1) / stride) * stride + 1
         raise InvalidInput(
-            f"frames: {workload.frames} is not {stride}n + 1, as the autoencoder of {model.id} needs; {near} is"
+            f"frames: {workload.frames} is not {stride}n + 1, as {model.id} needs; {near} is"
         )
 
 
@@ -184,8 +184,8 @@ def expert_steps(model: MediaModel, workload: MediaWorkload) -> tuple[int, ...]:
 
     Notes
     -----
-    Step i of n starts at noise t = 1 - i / n, shifted to s t / (1 + (s - 1) t). That is at or above a boundary
-    b where t >= b / (s - (s - 1) b).
+    Step i of n starts at noise t = 1 - i / n, shifted to s t / (1 + (s - 1) t). That is at or above a
+    boundary b where t >= b / (s - (s - 1) b).
     """
     if model.denoiser.copies == 1 or model.boundary is None:
         return (workload.steps,)
