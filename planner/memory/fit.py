@@ -9,6 +9,7 @@ from planner.errors import PlannerError
 from planner.memory.cells import cells
 from planner.memory.engines import engine_rule
 from planner.memory.levers import TUNED_BATCH, TUNED_FRACTION, Pulled, levers, remedies
+from planner.memory.offload_levers import offload_levers
 from planner.memory.overheads import warm_up_warnings
 from planner.memory.records import MemoryFit, Pool, StageMemory
 from planner.memory.setup import Setup, prepare
@@ -326,7 +327,18 @@ def _advice(
     stage = min(found.stages, key=lambda each: each.available_bytes)
     no_room = stage.weights_bytes > stage.budget_bytes
     pulled = []
-    for lever in levers(setup, stage, found.pool, workload):
+
+    def holds(options: dict[str, object]) -> bool:
+        try:
+            deployment = setup.deployment.model_copy(update=options)
+            _, measured = _examine(setup.model, setup.gpu, deployment, workload, catalogue)
+        except PlannerError:
+            return False
+        gpu = min(each.available_bytes for each in measured.stages)
+        return gpu >= max(measured.needed_bytes, 0.0) and gpu > 0
+
+    off_gpu = () if verdict.fits else offload_levers(setup, holds)
+    for lever in (*levers(setup, stage, found.pool, workload), *off_gpu):
         deployment = setup.deployment.model_copy(update=lever.options)
         asked = lever.workload or workload
         try:

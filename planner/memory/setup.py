@@ -16,12 +16,13 @@ from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.stacks import Setting, Stack, Version, is_version, parse_version
 from planner.errors import InvalidInput, shorten
 from planner.memory.built import SameArchitecture, SameModel, architecture_of, count_caches
+from planner.memory.off_gpu import HostSide, leave_on_host, put_on_host
 from planner.memory.records import Assumption
 from planner.memory.weights import KnownWeights, Tiles, known_weights, split_layers, stage_weights
 from planner.memory.widths import Widths, known_widths
 from planner.scenario import Deployment, Workload
+from planner.scenario.offload import offload_plan
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
-from planner.units import format_bytes
 
 HEADS_BY_LAYER = "num_key_value_heads_per_layer"
 KV_ALIASES = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "f16", "fp16": "f16"}
@@ -57,6 +58,8 @@ class Setup:
         To what the engine's kernels pad experts.
     draft_layers : tuple of Layer
         Layers of a draft that are loaded too: the checkpoint's own, or another model's.
+    host_side : HostSide or None
+        What the host holds, where not all is on the GPU.
     assumptions, warnings : list
         What was filled in, and what the user should know.
     """
@@ -77,6 +80,7 @@ class Setup:
     weights: list[Counter[str]]
     tiles: Tiles = field(default_factory=Tiles)
     draft_layers: tuple[Layer, ...] = ()
+    host_side: HostSide | None = None
     assumptions: list[Assumption] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _caches: dict[int | None, Counter[Cache]] = field(default_factory=dict)
@@ -248,6 +252,9 @@ def prepare(
     architecture = architecture_of(SameModel(model))
     scheme = weight_scheme(model, architecture, deployment.weight_dtype)
     stages = split_layers(len(architecture.layers), deployment.pp, deployment.pipeline_layers)
+    plan = offload_plan(deployment, architecture, stack.id)
+    if plan.cpu_layers:
+        stages = [range(plan.cpu_layers, len(architecture.layers))]
     setup = Setup(
         model=model,
         gpu=gpu,
@@ -284,7 +291,8 @@ def prepare(
         towers=not deployment.text_only,
         plain_layers=excepted_layers(model, deployment.weight_dtype),
     )
-    _leave_on_host(setup)
+    leave_on_host(setup)
+    setup.host_side = put_on_host(setup, plan, catalogue)
     if deployment.draft_model is not None:
         _load_draft(setup, catalogue.model(deployment.draft_model))
     return setup
@@ -336,17 +344,6 @@ def _load_draft(setup: Setup, model: Model) -> None:
     setup.weights[-1].update({f"draft_{group}": size for group, size in groups.items()})
     setup.draft_layers = architecture.layers
     setup.forget_caches()
-
-
-def _leave_on_host(setup: Setup) -> None:
-    """Take out of the weights what the engine keeps in the host's memory, and say so."""
-    for item in setup.stack.settings.get("host_group", ()):
-        if item.applies(setup.version, setup.gpu):
-            held = sum(groups.pop(str(item.value), 0) for groups in setup.weights)
-            if held:
-                setup.warnings.append(
-                    f"{item.value} ({format_bytes(held)}) stays in the host's pinned memory, not on the GPUs"
-                )
 
 
 def _lengths(setup: Setup, workload: Workload) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from planner.architecture.caches import StateCache
 from planner.architecture.tensors import Split
+from planner.memory.off_gpu import host_shortage
 from planner.memory.records import Pool, StageMemory
 from planner.memory.setup import Setup
 from planner.memory.starting import obstacle
@@ -85,6 +86,9 @@ def _uncertainty(setup: Setup, stage: StageMemory) -> float:
 
 def _limit(setup: Setup, stage: StageMemory, pool: Pool) -> str:
     """Return what ends first."""
+    short = host_shortage(setup)
+    if short is not None:
+        return short
     where = f" on stage {stage.stage}" if len(setup.stages) > 1 else ""
     overheads = stage.budget_bytes - stage.weights_bytes - stage.available_bytes
     if stage.weights_bytes > stage.budget_bytes:

@@ -203,7 +203,7 @@ def known_weights(
     list of Counter
         Copies, to be changed at will.
     """
-    ends = tuple(stage.stop for stage in stages)
+    ends = tuple((stage.start, stage.stop) for stage in stages)
     key = (weight_dtype, sharding.tp, sharding.ep, sharding.dp, ends, draft, towers)
     if key not in known:
         known[key] = stage_weights(

@@ -12,7 +12,7 @@ from planner.performance.parameters import Array, factor
 from planner.performance.service import Service
 from planner.performance.steady import Steady
 from planner.performance.table import Step
-from planner.performance.times import decode_step
+from planner.performance.times import decode_step, host_step_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,9 @@ def step_rows(
         ("sampling", parts.sampling, "host and memory bandwidth"),
         ("drafting", parts.drafting, memory),
     ]
+    offload = service.decode.offload
+    if offload is not None:
+        named.append(("weights off the GPU", parts.offload, offload.bound))
     rows = [(name, float(np.ravel(time)[0]), bound) for name, time, bound in named]
     rows.append(("prefill of others", max(stretched - step, 0.0), "prefill"))
     whole = max(stretched, step)
@@ -215,6 +218,17 @@ def fastest_step_s(service: Service, batch: float, context: float) -> float:
     return max(reading, working, wires)
 
 
+def _host_at_peak_s(service: Service, batch: float, context: float) -> float:
+    """Return what the host's part of a decode step takes at the peak of its memory or link [s]."""
+    decode = service.decode
+    if decode.offload is None:
+        return 0.0
+    each = max(batch / decode.deployment.dp / decode.deployment.pp, 1.0)
+    one = np.array([each])
+    host = host_step_s(decode.profile, one, one, one * decode.deployment.dp, np.array([context]))
+    return float(host[0]) * decode.offload.peak
+
+
 def _width(choice: object) -> str:
     dtype = getattr(choice, "compute_dtype", "bf16")
     return width_of(str(dtype))
@@ -237,8 +251,8 @@ def bounds_of(service: Service, found: Steady, isl: float, osl: float) -> Bounds
     Bounds
     """
     batch = float(found.batch[0])
-    fastest = fastest_step_s(service, batch, isl + osl / 2)
     profile = service.decode.profile
+    fastest = fastest_step_s(service, batch, isl + osl / 2) + _host_at_peak_s(service, batch, isl + osl / 2)
     tokens = max(batch / float(profile.dp[0] * profile.pp[0]), 1.0) * (1 + service.drafted)
     group = tokens * float(profile.dp[0])
     overlapped = float(profile.dense_token_s[0] * tokens + profile.expert_token_s[0] * group)

@@ -16,6 +16,7 @@ from planner.memory.setup import Setup, engine_name, prepare, state_dtypes
 from planner.performance.costs import RowCost, build_profile
 from planner.performance.fabric import Fabric, fabric_of
 from planner.performance.host import HostTime, host_time
+from planner.performance.offload import Offload, with_host
 from planner.performance.operators import Operators, gather_operators
 from planner.performance.profile import Profile
 from planner.performance.steady import request_bytes
@@ -63,6 +64,8 @@ class Deployed:
         Format of most of the weights.
     calibrated_as : str
         What the calibration calls the engine.
+    offload : Offload or None
+        The host's part, where not all is on the GPUs.
     warnings : tuple of str
         What the user should know.
     """
@@ -82,6 +85,7 @@ class Deployed:
     kv_dtype: str
     main_format: str
     calibrated_as: str
+    offload: Offload | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -158,6 +162,7 @@ def deploy(
         pool_bytes=np.array([pool_bytes(profile, memory.pool if memory else None, setup)]),
         decode_slow=profile.decode_slow * float(stack_habit(setup, "step_factor", 1.0)),
     )
+    profile, offload = with_host(profile, setup)
     return Deployed(
         model=model,
         gpu=gpu,
@@ -174,6 +179,7 @@ def deploy(
         kv_dtype=setup.kv_dtype,
         main_format=main_format(table),
         calibrated_as=str(stack_habit(setup, "calibrated_as", kernels)),
+        offload=offload,
         warnings=warnings,
     )
 

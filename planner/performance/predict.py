@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from planner.performance.breakdown import (
 from planner.performance.deployed import Deployed, deploy
 from planner.performance.intervals import Estimate, estimate
 from planner.performance.levels import Calibration, calibration_of
+from planner.performance.offload import slower_host
+from planner.performance.parameters import Array
 from planner.performance.service import Service, with_transfer
 from planner.performance.speculation import acceptance_of, check_draft
 from planner.performance.steady import Steady
@@ -274,6 +277,9 @@ def _prediction(service: Service, isl: float, osl: float, load: float, hit: floa
     calibration, decode = service.calibration, service.decode
     total = estimate(calibration, "output", case, float(found.output_tps[0]))
     tpot = estimate(calibration, "tpot", case, 1e3 * float(found.tpot_s[0]))
+    ttft = estimate(calibration, "ttft", case, 1e3 * float(found.ttft_s[0]))
+    if decode.offload is not None:
+        total, tpot, ttft = _by_host_range(service, (isl, osl, load, hit), total, tpot, ttft)
     parameters = service.parameters(*(np.array([value]) for value in (isl, osl, load)))
     rows = step_rows(service, parameters, found, isl, osl)
     return Prediction(
@@ -289,7 +295,7 @@ def _prediction(service: Service, isl: float, osl: float, load: float, hit: floa
         output_tps_per_gpu=total.scaled(1 / service.gpus),
         total_tps_per_gpu=total.scaled((isl + osl) / osl / service.gpus),
         tps_per_user=tpot.inverse().scaled(1e3),
-        ttft_ms=estimate(calibration, "ttft", case, 1e3 * float(found.ttft_s[0])),
+        ttft_ms=ttft,
         tpot_ms=tpot,
         ttft_mean_ms=1e3 * float(found.ttft_mean_s[0]),
         batch=float(found.batch[0]),
@@ -301,6 +307,38 @@ def _prediction(service: Service, isl: float, osl: float, load: float, hit: floa
         tokens_per_step=float(found.tokens_per_step[0]),
         warnings=_warnings(service, found, load),
         provenance=calibration.source,
+    )
+
+
+def _by_host_range(
+    service: Service,
+    point: tuple[float, float, float, float],
+    total: Estimate,
+    tpot: Estimate,
+    ttft: Estimate,
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Return estimates whose intervals also span what the host's memory or link may reach."""
+    offload = service.decode.offload
+    assert offload is not None
+
+    def at(times: float) -> Steady:
+        slower = replace(service.decode, profile=slower_host(service.decode.profile, times))
+        return replace(service, decode=slower).at(*point)
+
+    fast, slow, mid = at(offload.low), at(offload.high), at(1.0)
+    share = (float(slow.tpot_s[0] / mid.tpot_s[0]) - 1) / (offload.high - 1)
+
+    def widened(one: Estimate, down: Array, up: Array, middle: Array) -> Estimate:
+        """Add the host's deviation to that of the GPU, which has but its share of the time."""
+        low, high = (float(end[0] / middle[0]) - 1 for end in (down, up))
+        least = math.hypot((1 - one.low / one.value) * (1 - share), low)
+        most = math.hypot((one.high / one.value - 1) * (1 - share), high)
+        return replace(one, low=one.value * (1 - min(least, 0.95)), high=one.value * (1 + most))
+
+    return (
+        widened(total, slow.output_tps, fast.output_tps, mid.output_tps),
+        widened(tpot, fast.tpot_s, slow.tpot_s, mid.tpot_s),
+        widened(ttft, fast.ttft_s, slow.ttft_s, mid.ttft_s),
     )
 
 

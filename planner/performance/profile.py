@@ -6,7 +6,7 @@ Every later question (a step, a prefill, a steady state, a million points of a s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -20,6 +20,16 @@ ENDLESS = 1e15
 
 MIXINGS = 10
 """Kinds of mixing of one model, at most; the smallest caches beyond that are left out."""
+
+
+def _nothing() -> Array:
+    """Return the time of a host that has no part."""
+    return np.zeros(1)
+
+
+def _one() -> Array:
+    """Return a divisor that changes nothing."""
+    return np.ones(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,12 @@ class Profile:
         KV pool of one rank.
     weight_bytes : array
         Weights of one rank.
+    host_read_s, host_expert_s, host_token_s, host_entry_s, host_sequence_s : array
+        Of what is not on the GPU: reading dense weights once and all experts once, multiplying one token,
+        reading one entry of the caches beside the CPU's layers and what each request has there.
+    host_stream_s, host_stream_token_s, host_least, host_chunk : array
+        Copying it to the GPU once, multiplying one token of a prefill with it there, from how many tokens
+        that is done, and tokens of a pass.
     entry_s, entry_bytes, decode_entry_s, prefill_pair_s, limit, stride, kept : array, shape (N, mixings)
         Of each kind of mixing, over all its layers: reading one entry of a request, the bytes it keeps for
         it, multiplying one query with it in decode and in prefill, up to how many tokens of context it looks,
@@ -116,6 +132,15 @@ class Profile:
     limit: Array
     stride: Array
     kept: Array
+    host_read_s: Array = field(default_factory=_nothing)
+    host_expert_s: Array = field(default_factory=_nothing)
+    host_token_s: Array = field(default_factory=_nothing)
+    host_entry_s: Array = field(default_factory=_nothing)
+    host_sequence_s: Array = field(default_factory=_nothing)
+    host_stream_s: Array = field(default_factory=_nothing)
+    host_stream_token_s: Array = field(default_factory=_nothing)
+    host_least: Array = field(default_factory=_nothing)
+    host_chunk: Array = field(default_factory=_one)
 
     @property
     def ranks(self) -> Array:
@@ -140,12 +165,12 @@ def stack(profiles: Sequence[Profile], index: Sequence[int] | np.ndarray) -> Pro
     """
     chosen = np.asarray(index, dtype=np.intp)
     columns = {
-        field.name: np.concatenate([getattr(profile, field.name) for profile in profiles])[chosen]
-        for field in fields(Profile)
+        each.name: np.concatenate([getattr(profile, each.name) for profile in profiles])[chosen]
+        for each in fields(Profile)
     }
     return Profile(**columns)
 
 
 def take(profile: Profile, index: np.ndarray) -> Profile:
     """Return some rows of a profile of N."""
-    return Profile(**{field.name: getattr(profile, field.name)[index] for field in fields(Profile)})
+    return Profile(**{each.name: getattr(profile, each.name)[index] for each in fields(Profile)})

@@ -43,6 +43,8 @@ class StepParts:
     host: Array
     sampling: Array
     drafting: Array
+    offload: Array
+    """What the host adds, whose times no calibration of GPUs moves."""
 
     @property
     def total(self) -> Array:
@@ -56,6 +58,7 @@ class StepParts:
             + self.host
             + self.sampling
             + self.drafting
+            + self.offload
         )
 
 
@@ -143,7 +146,43 @@ def decode_step(
         host=host * every,
         sampling=sampling * every,
         drafting=drafting * every,
+        offload=host_step_s(profile, sequences, tokens, group, context),
     )
+
+
+def host_step_s(profile: Profile, sequences: Array, tokens: Array, group: Array, context: Array) -> Array:
+    """Return what the host's part of a decode step takes.
+
+    Parameters
+    ----------
+    profile : Profile
+        Deployments.
+    sequences, tokens, group : array
+        Requests and tokens of an attention rank, and tokens of all ranks that share the experts.
+    context : array
+        Mean context [tokens].
+
+    Returns
+    -------
+    array
+        Reading or multiplying weights, whichever takes longer, and reading caches [s].
+    """
+    if not (profile.host_read_s.any() or profile.host_expert_s.any()):
+        return np.zeros_like(tokens)
+    hit = -np.expm1(group * np.log1p(-profile.choice))
+    reading = profile.host_read_s + profile.host_expert_s * hit
+    caches = (profile.host_entry_s * context + profile.host_sequence_s) * sequences
+    return together(reading, profile.host_token_s * tokens, DENSE_OVERLAP) + caches
+
+
+def host_prefill_s(profile: Profile, tokens: Array) -> Array:
+    """Return what the host adds to a prefill of so many tokens: copies to the GPU, or its own work [s]."""
+    if not (profile.host_read_s.any() or profile.host_expert_s.any()):
+        return np.zeros_like(tokens)
+    passes = np.ceil(tokens / profile.host_chunk)
+    copied = profile.host_stream_s * passes + profile.host_stream_token_s * tokens
+    own = together(profile.host_read_s + profile.host_expert_s, profile.host_token_s * tokens, DENSE_OVERLAP)
+    return np.where(tokens >= profile.host_least, copied, own)
 
 
 def reading_s(profile: Profile, sequences: Array, group: Array, context: Array) -> Array:
@@ -232,7 +271,7 @@ def prefill(
         + attention * ATTENTION_PREFILL_SHARE
     )
     time = time * profile.prefill_slow * factor(parameters, "prefill")
-    return together(time, light * LIGHT_MARGIN, LIGHT_POWER)
+    return together(time, light * LIGHT_MARGIN, LIGHT_POWER) + host_prefill_s(profile, tokens)
 
 
 def expert_s(profile: Profile, group: Array, read: Array | float, compute: Array | float) -> Array:

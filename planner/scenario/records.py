@@ -115,6 +115,15 @@ class Deployment(Scenario):
     pipeline_layers: tuple[Size, ...] | None = None
     """Layers of each pipeline stage; None is the engine's own split."""
 
+    ngl: Annotated[int, Plain, Field(ge=0, le=LARGEST_SIZE)] | None = None
+    """llama.cpp's ``-ngl``: the output and so many layers less one are on the GPU; None is all."""
+    n_cpu_moe: Annotated[int, Plain, Field(ge=0, le=LARGEST_SIZE)] | None = None
+    """llama.cpp's ``--n-cpu-moe``: routed experts of so many layers stay on the CPU."""
+    cpu_offload_gb: Annotated[float, Plain, Field(gt=0, le=1e5)] | None = None
+    """``--cpu-offload-gb`` of vLLM and SGLang: weights of each GPU in the host's memory [GiB]."""
+    host: Name | None = None
+    """The machine around the card, where something is not on the GPU."""
+
     @model_validator(mode="after")
     def _stages_agree(self) -> Deployment:
         if self.pipeline_layers is not None and len(self.pipeline_layers) != self.pp:

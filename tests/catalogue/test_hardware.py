@@ -18,9 +18,9 @@ GIB = 2**30
 
 def test_every_accelerator_is_there(catalogue: Catalogue) -> None:
     gpus = catalogue.gpus()
-    assert len(gpus) == len(catalogue.gpu_ids()) == 80
+    assert len(gpus) == len(catalogue.gpu_ids()) == 82
     assert Counter(gpu.vendor for gpu in gpus) == {
-        "NVIDIA": 51,
+        "NVIDIA": 53,
         "AMD": 13,
         "Google": 4,
         "Apple": 4,
@@ -34,7 +34,7 @@ def test_every_alias_is_there(catalogue: Catalogue) -> None:
     aliases = [alias for key in catalogue.gpu_ids() for alias in catalogue.aliases("gpus", key)]
     unmapped = catalogue.ids("unmapped")
     assert len(unmapped) == 12
-    assert len(set(aliases) | set(unmapped)) == 350
+    assert len(set(aliases) | set(unmapped)) == 355
     for key in catalogue.gpu_ids():
         assert list(catalogue.gpu(key).aliases) == catalogue.aliases("gpus", key)
 

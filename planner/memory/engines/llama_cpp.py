@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from planner.memory.cells import cells
+from planner.memory.off_gpu import host_requests
 from planner.memory.records import Pool, StageMemory
 from planner.memory.search import largest_fitting
 from planner.memory.setup import Setup
@@ -57,8 +59,8 @@ class LlamaCppRule:
             (available / size if size else float("inf"), stage)
             for stage, available, size in zip(stages, available_bytes, sizes, strict=True)
         )
+        holds = min(holds, host_requests(setup, setup.request_tokens))
         state = cells(setup, setup.caches(stage)).state_bytes
-        fitting = max(int(holds), 0)
         return Pool(
             available_bytes=available_bytes[stage],
             bytes=setup.concurrency * self.request_bytes(setup, setup.context),
@@ -69,12 +71,13 @@ class LlamaCppRule:
             request_bytes=self.request_bytes(setup, setup.context),
             state_bytes=float(state),
             max_context=largest_fitting(
-                lambda length: all(
-                    self._request_bytes(setup, each, length) <= available_bytes[each] for each in stages
+                lambda length: (
+                    all(self._request_bytes(setup, each, length) <= available_bytes[each] for each in stages)
+                    and host_requests(setup, length) >= 1
                 ),
                 max(setup.architecture.max_context or 0, setup.model.max_context or 0, setup.context),
             ),
-            slots=fitting,
+            slots=max(int(holds), 0) if math.isfinite(holds) else None,
         )
 
     def request_bytes(self, setup: Setup, tokens: int) -> float:
