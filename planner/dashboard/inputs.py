@@ -35,8 +35,8 @@ def enter(page: str) -> None:
         st.session_state[PAGE] = page
 
 
-def _seeded(name: str, value: Any) -> str:
-    """Return the key of a control; controls of one page are others than those of the next."""
+def seeded(name: str, value: Any) -> str:
+    """Return the key of a control, which begins at a value; each page has controls of its own."""
     key = f"input {st.session_state[PAGE]} {name}"
     if key not in st.session_state:
         st.session_state[key] = value
@@ -51,15 +51,21 @@ def _keep(name: str, value: Any) -> None:
         scenario()[name] = value
 
 
+def forget(*names: str) -> None:
+    """Take values out of the scenario."""
+    for name in names:
+        scenario().pop(name, None)
+
+
 def model_and_gpus() -> None:
     """Ask for the model and the accelerators."""
     book, now = catalogue(), scenario()
     models = book.model_ids()
     if OWN_MODEL_RECORD in st.session_state:
         models = [OWN_MODEL, *models]
-    key = _seeded("model", now["model"])
+    key = seeded("model", now["model"])
     _keep("model", st.selectbox("Model", models, key=key))
-    key = _seeded("gpu", list(now["gpu"]))
+    key = seeded("gpu", list(now["gpu"]))
     chosen = st.multiselect(
         "Accelerators", book.gpu_ids(), key=key, format_func=gpu_label, max_selections=MOST_GPUS
     )
@@ -75,15 +81,15 @@ def lengths() -> None:
         whole("osl", "Output tokens", LARGEST_TOKENS)
 
 
-def whole(name: str, label: str, most: int, help: str | None = None) -> None:
+def whole(name: str, label: str, most: int, help: str | None = None, least: int = 1) -> None:
     """Ask for a whole number; an empty field is a value that is not given."""
-    key = _seeded(name, scenario().get(name))
-    _keep(name, st.number_input(label, 1, most, None, 1, key=key, help=help))
+    key = seeded(name, scenario().get(name))
+    _keep(name, st.number_input(label, least, most, None, 1, key=key, help=help))
 
 
 def part(name: str, label: str, least: float, most: float, help: str | None = None) -> None:
     """Ask for a number; an empty field is a value that is not given."""
-    key = _seeded(name, scenario().get(name))
+    key = seeded(name, scenario().get(name))
     _keep(name, st.number_input(label, least, most, None, format="%.6g", key=key, help=help))
 
 
@@ -91,14 +97,14 @@ def chosen_count(name: str, label: str, counts: tuple[int, ...], none: str) -> N
     """Ask for one of some numbers by a slider, whose first place is a value that is not given."""
     now = scenario().get(name)
     places: list[int | None] = [None, *sorted({*counts, *([now] if now else [])})]
-    key = _seeded(name, now)
+    key = seeded(name, now)
     shown = {place: none if place is None else f"{place:,}" for place in places}
     _keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
 
 
 def one_word(name: str, label: str, words: tuple[str, ...], none: str) -> None:
     """Ask for one of some words, of which the first place is a value that is not given."""
-    key = _seeded(name, scenario().get(name, none))
+    key = seeded(name, scenario().get(name, none))
     chosen = st.selectbox(label, (none, *words), key=key)
     _keep(name, None if chosen == none else chosen)
 
@@ -108,7 +114,7 @@ def chosen_part(name: str, label: str, none: str) -> None:
     now = scenario().get(name)
     places: list[float | None] = [None, *sorted({*SHARES, *([now] if now else [])})]
     shown = {place: none if place is None else f"{place:.4g}" for place in places}
-    key = _seeded(name, now)
+    key = seeded(name, now)
     _keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
 
 
@@ -116,7 +122,7 @@ def prices() -> None:
     """Ask for the price of each accelerator; where one is missing they are compared without money."""
     held = dict(scenario().get("price", {}))
     for gpu in scenario()["gpu"]:
-        key = _seeded(f"price {gpu}", held.get(gpu))
+        key = seeded(f"price {gpu}", held.get(gpu))
         usd = st.number_input(
             f"{gpu_label(gpu)}, USD per GPU-hour", LOWEST_PRICE, HIGHEST_PRICE, None, 0.05, key=key
         )

@@ -20,7 +20,9 @@ from planner.cli.options import (
     LARGEST_TOKENS,
     LOWEST_PRICE,
 )
+from planner.cli.plan_options import MOST_SPARES, MOST_USERS
 from planner.errors import InvalidInput, PlannerError, shorten, unknown_name
+from planner.planning.traffic import HIGHEST_FACTOR, HOURS, profile_of
 from planner.units import parse_count
 
 Scenario = dict[str, Any]
@@ -34,7 +36,6 @@ LONGEST_VALUE = 500
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp")
 WEIGHT_DTYPES = ("bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4")
 KV_DTYPES = ("auto", "bf16", "fp8")
-PROFILES = ("flat", "daily")
 PRICE_KINDS = tuple(kind.value for kind in PriceKind)
 
 WORKED_EXAMPLE: Mapping[str, Any] = {
@@ -65,11 +66,11 @@ class Field:
     write: Callable[[Any], str] = str
 
 
-def _count(most: int, what: str) -> Field:
+def _count(most: int, what: str, least: int = 1) -> Field:
     def read(text: str, _: Catalogue) -> int:
         number = parse_count(text)
-        if not 1 <= number <= most:
-            raise InvalidInput(f"{shorten(text)} is out of range; 1 to {most:,} {what}")
+        if not least <= number <= most:
+            raise InvalidInput(f"{shorten(text)} is out of range; {least} to {most:,} {what}")
         return number
 
     return Field(read)
@@ -135,6 +136,27 @@ def _write_prices(prices: Mapping[str, float]) -> str:
     return ",".join(f"{gpu}={_plain_number(usd)}" for gpu, usd in prices.items())
 
 
+def read_hours(text: str) -> str | tuple[float, ...]:
+    """Return the hours of a day from a name of them, or from 24 numbers between commas, blanks or lines.
+
+    Raises
+    ------
+    InvalidInput
+        For what is neither.
+    """
+    parts = text.replace(",", " ").replace(";", " ").split()
+    hours = profile_of(",".join(parts)) if parts else ()
+    if isinstance(hours, str):
+        return hours
+    if len(hours) != HOURS or not all(0 <= hour < math.inf for hour in hours) or not any(hours):
+        raise InvalidInput(f"{shorten(text)}: {HOURS} numbers are needed, none below 0 and not all of them 0")
+    return hours
+
+
+def _write_hours(hours: str | tuple[float, ...]) -> str:
+    return hours if isinstance(hours, str) else ",".join(map(_plain_number, hours))
+
+
 FIELDS: Mapping[str, Field] = {
     "model": Field(_read_model),
     "gpu": Field(_read_gpus, ",".join),
@@ -143,8 +165,11 @@ FIELDS: Mapping[str, Field] = {
     "context": _count(LARGEST_TOKENS, "tokens"),
     "concurrency": _count(LARGEST_REQUESTS, "requests"),
     "request_rate": _number(1e-6, 1e6),
-    "peak_factor": _number(1, 1000),
-    "profile": _word("profile", PROFILES),
+    "users": _count(MOST_USERS, "users"),
+    "requests_per_user_hour": _number(1e-6, 1e5),
+    "think_s": _number(0, 1e6),
+    "peak_factor": _number(1, HIGHEST_FACTOR),
+    "profile": Field(lambda text, _: read_hours(text), _write_hours),
     "price": Field(_read_prices, _write_prices),
     "price_kind": _word("price kind", PRICE_KINDS),
     "engine": _word("engine", ENGINES),
@@ -155,9 +180,10 @@ FIELDS: Mapping[str, Field] = {
     "pp": _count(LARGEST_SIZE, "GPUs"),
     "slo_ttft_s": _number(1e-4, 1e5),
     "slo_tpot_s": _number(1e-5, 1e4),
+    "slo_e2e_s": _number(1e-4, 1e6),
     "utilisation": _number(0.001, 1),
     "peak_utilisation": _number(0.01, 1),
-    "spare": _count(LARGEST_SIZE, "nodes"),
+    "spare": _count(MOST_SPARES, "nodes", 0),
 }
 
 

@@ -29,7 +29,7 @@ def answering() -> Iterator[None]:
     try:
         yield
     except PlannerError as error:
-        st.error(plain(without_folder(str(error))))
+        st.error(told(str(error)))
 
 
 def without_folder(text: str) -> str:
@@ -37,19 +37,24 @@ def without_folder(text: str) -> str:
     return _hiding()(text)
 
 
+def told(text: str) -> str:
+    """Return a text of a report as it may stand on a page: as it was written, and without folders."""
+    return plain(without_folder(text))
+
+
 def _hiding() -> Callable[[str], str]:
     """Return what takes the folder of this session's uploads out of a text, also outside of the session."""
     held = st.session_state.get(FOLDER)
     if held is None:
         return lambda text: text
-    place = re.compile(re.escape(held.name) + r"/(?:results-\d+/)?")
+    place = re.compile(re.escape(held.name) + r"/(?:[a-z]+-[0-9a-f]+/)?")
     return lambda text: place.sub("", text)
 
 
 def show_sentence(report: Report) -> None:
     """Show the answer in words."""
     for line in report.sentence.splitlines():
-        st.markdown(plain(line))
+        st.markdown(told(line))
 
 
 def show_figure(figure: Any, title: str, table: Table | None, key: str) -> None:
@@ -85,7 +90,7 @@ def show_table(table: Table, key: str) -> None:
     import pandas
 
     if table.title:
-        st.caption(plain(without_folder(table.title)))
+        st.caption(told(table.title))
     heads = _unique([column.heading.replace("\n", " ") for column in table.columns])
     aligned = {
         head: st.column_config.TextColumn(head, alignment="right" if column.right else "left")
@@ -135,7 +140,7 @@ def show_rest(report: Report, key: str) -> None:
     if report.warnings:
         with st.expander(f"Notes ({len(report.warnings)})"):
             for text in report.warnings:
-                st.markdown(f"- {plain(without_folder(text))}")
+                st.markdown(f"- {told(text)}")
     for more, name in ((report.assumptions(), "Assumptions"), (report.sources(), "Sources")):
         if more is not None and more.rows:
             with st.expander(name):
@@ -153,7 +158,7 @@ def show_origin(report: Report, key: str) -> None:
             st.caption("The same numbers on the command line:")
             st.code(without_folder(made.command), language="bash", wrap_lines=True)
         for label, text in origin_facts(made):
-            st.caption(f"{plain(label)}: {plain(without_folder(text))}")
+            st.caption(f"{plain(label)}: {told(text)}")
         name = f"planner-{made.function}"
         offer("JSON", lambda: json.dumps(report.to_dict(), indent=2), f"{name}.json", "application/json", key)
         offer("CSV", report.to_csv, f"{name}.csv", "text/csv", f"{key} whole")

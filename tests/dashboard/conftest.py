@@ -44,7 +44,8 @@ def offered(monkeypatch):
     real = showing.offer
 
     def offer(label, how, name, kind, key):
-        made.append((name, how))
+        hide = showing._hiding()  # as what is really sent
+        made.append((name, lambda: hide(how())))
         real(label, how, name, kind, key)
 
     monkeypatch.setattr(showing, "offer", offer)

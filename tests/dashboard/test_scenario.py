@@ -22,6 +22,9 @@ WHOLE = {
     "request_rate": 0.25,
     "peak_factor": 2.5,
     "profile": "daily",
+    "users": 5000,
+    "requests_per_user_hour": 12.5,
+    "think_s": 0.0,
     "price": {"h100-sxm": 2.1, "mi300x": 1.85},
     "price_kind": "spot",
     "engine": "sglang",
@@ -32,6 +35,7 @@ WHOLE = {
     "pp": 2,
     "slo_ttft_s": 1.5,
     "slo_tpot_s": 0.02,
+    "slo_e2e_s": 20.0,
     "utilisation": 0.4,
     "peak_utilisation": 0.7,
     "spare": 2,
@@ -43,6 +47,13 @@ def test_every_field_is_written_to_a_link_and_read_back():
     link = write_link(WHOLE)
     assert all(isinstance(value, str) for value in link.values())
     assert read_link(link, BOOK) == (WHOLE, [])
+
+
+def test_24_numbers_of_hours_are_written_to_a_link_and_read_back():
+    hours = tuple(float(hour % 7) for hour in range(24))
+    link = write_link({**WHOLE, "profile": hours})
+    assert link["profile"].count(",") == 23
+    assert read_link(link, BOOK) == ({**WHOLE, "profile": hours}, [])
 
 
 def test_without_a_link_it_is_the_worked_example():
@@ -75,6 +86,10 @@ def test_aliases_become_ids_and_counts_may_have_suffixes():
         ("osl", "nan"),
         ("request_rate", "inf"),
         ("utilisation", "1.5"),
+        ("profile", "1,2,3"),
+        ("profile", ",".join(["1e999"] * 24)),
+        ("spare", "-1"),
+        ("users", "0"),
         ("price", "b200"),
         ("price", "b200=free"),
         ("price", "nothing=1"),

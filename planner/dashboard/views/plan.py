@@ -2,42 +2,82 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
-from planner.cli.options import LARGEST_SIZE
+from planner.cli.plan_options import MOST_SPARES
+from planner.dashboard import traffic
 from planner.dashboard.asking import ask_slowly
-from planner.dashboard.inputs import chosen_part, engine_and_formats, one_word, part, scenario, whole
-from planner.dashboard.scenario import PROFILES, arguments
-from planner.dashboard.showing import show_named, show_rest, show_sentence, show_table
-from planner.dashboard.text import plain
+from planner.dashboard.inputs import chosen_part, engine_and_formats, part, scenario, whole
+from planner.dashboard.scenario import arguments
+from planner.dashboard.showing import show_named, show_rest, show_sentence, show_table, told
 from planner.report.plan import PlanReport
+from planner.report.plan_fleet import FleetReport
 from planner.report.plan_tables import gpus_table, hours_table, steps_table
 from planner.report.sentences import gpu_label
 
 ASKED = (
-    *("model", "gpu", "isl", "osl", "request_rate", "peak_factor", "profile", "slo_ttft_s", "slo_tpot_s"),
-    *("peak_utilisation", "spare", "price", "engine", "weight_dtype", "kv_dtype"),
+    *("model", "gpu", "slo_ttft_s", "slo_tpot_s", "slo_e2e_s", "peak_utilisation", "spare", "price"),
+    *("engine", "weight_dtype", "kv_dtype"),
 )
-NEEDED = "Give requests a second, and at least one limit that 95 % of them must keep."
+ASKS = {traffic.RATE: traffic.rate, traffic.USERS: traffic.users}
 
 
 def show() -> None:
     """Draw the page."""
-    _traffic()
-    now = scenario()
-    if "request_rate" not in now or not {"slo_ttft_s", "slo_tpot_s"} & set(now):
-        st.info(NEEDED)
+    kind = traffic.kind()
+    if kind == traffic.FLEET:
+        path = traffic.fleet()
+        if path is None:
+            st.info("A fleet file has several models, types with stock and price, and limits of its own.")
+        else:
+            _show_fleet(_planned({"fleet": str(path)}))
         return
-    bar = st.progress(0.0, "Simulating")
-    report: PlanReport = ask_slowly("plan", arguments(now, ASKED), bar.progress)
-    bar.empty()
+    recorded = traffic.trace() if kind == traffic.TRACE else ASKS[kind]()
+    _limits()
+    now = {**scenario(), **({} if recorded is None else {"trace": str(recorded)})}
+    lacking = traffic.needed(kind, now)
+    if lacking:
+        st.info(lacking)
+        return
+    asked = arguments(now, (*ASKED, *traffic.OF[kind]))
+    if recorded is not None:
+        asked["trace"] = str(recorded)
+    _show_plan(_planned(asked))
+
+
+def _limits() -> None:
+    ttft, tpot, whole_request = st.columns(3)
+    with ttft:
+        part("slo_ttft_s", "TTFT at most, s", 1e-4, 1e5)
+    with tpot:
+        part("slo_tpot_s", "TPOT at most, s", 1e-5, 1e4)
+    with whole_request:
+        part("slo_e2e_s", "Whole request at most, s", 1e-4, 1e6)
+    with st.expander("Headroom, engine and formats"):
+        chosen_part("peak_utilisation", "Peak load over what the replicas carry", "as usual: 0.8")
+        whole("spare", "Nodes that stand by", MOST_SPARES, "empty: 1", least=0)
+        engine_and_formats()
+
+
+def _planned(asked: dict[str, Any]) -> Any:
+    """Return a plan, showing how far it is."""
+    bar = st.progress(0.0, "Simulating requests")
+    try:
+        return ask_slowly("plan", asked, bar.progress)
+    finally:
+        bar.empty()
+
+
+def _show_plan(report: PlanReport) -> None:
     show_sentence(report)
     show_table(gpus_table(report), "gpus")
     plans = [answer.plan for answer in report if answer.plan is not None]
     by_hour = hours_table(plans[0]) if plans and plans[0].hours else None
     show_named(report, "day", by_hour, "plan")
     for line in report.scaling():
-        st.caption(plain(line))
+        st.caption(told(line))
     show_named(report, "gpus", gpus_table(report), "plan")
     for plan in plans:
         with st.expander(f"How it was worked out for {gpu_label(plan.gpu.id)}"):
@@ -45,19 +85,11 @@ def show() -> None:
     show_rest(report, "plan")
 
 
-def _traffic() -> None:
-    rate, factor, profile, ttft, tpot = st.columns(5)
-    with rate:
-        part("request_rate", "Requests a second", 1e-6, 1e6, "on average over the day")
-    with factor:
-        part("peak_factor", "Peak over average", 1.0, 1000.0, "empty: 1, or as the hours say")
-    with profile:
-        one_word("profile", "Hours of the day", PROFILES, "all alike")
-    with ttft:
-        part("slo_ttft_s", "TTFT at most, s", 1e-4, 1e5)
-    with tpot:
-        part("slo_tpot_s", "TPOT at most, s", 1e-5, 1e4)
-    with st.expander("Headroom, engine and formats"):
-        chosen_part("peak_utilisation", "Peak load over what the replicas carry", "0.8")
-        whole("spare", "Nodes that stand by", LARGEST_SIZE, "empty: 1")
-        engine_and_formats()
+def _show_fleet(report: FleetReport) -> None:
+    show_sentence(report)
+    for label, text in report.facts():
+        if text:
+            st.caption(told(f"{label}: {text}"))
+    show_named(report, "fleet", report.stands_table(), "fleet")
+    show_table(report.placements_table() if report.answered else report.offers_table(), "placements")
+    show_rest(report, "fleet")
