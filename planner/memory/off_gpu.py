@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.catalogue import Catalogue
 from planner.catalogue.hosts import USUAL_HOST, HostMachine, host_machine
-from planner.errors import InvalidInput
+from planner.errors import IllegalDeployment
 from planner.memory.built import count_caches
 from planner.memory.weights import Tiles, stage_weights
 from planner.scenario.offload import OffloadPlan
@@ -82,7 +82,7 @@ def put_on_host(setup: Setup, plan: OffloadPlan, catalogue: Catalogue) -> HostSi
 
     Raises
     ------
-    InvalidInput
+    IllegalDeployment
         Where more is to stream than there are weights.
     """
     if not plan.active:
@@ -94,7 +94,29 @@ def put_on_host(setup: Setup, plan: OffloadPlan, catalogue: Catalogue) -> HostSi
     held = _streamed(setup, plan) if plan.streamed_bytes else _on_cpu(setup, plan)
     copies = setup.deployment.gpus if plan.streamed_bytes else 1
     room = HOST_SHARE * machine.memory.value - copies * sum(held.values())
+    setup.warnings.append(_said(plan, machine, sum(held.values()), named is not None))
     return HostSide(machine, plan, held, room)
+
+
+def _said(plan: OffloadPlan, machine: HostMachine, held: float, named: bool) -> str:
+    """Return what is off the GPU, and what it is read with."""
+    which = machine.id if named else f"{machine.id} (assumed; --host names yours)"
+    if plan.streamed_bytes:
+        return (
+            f"{format_bytes(held)} of weights of a GPU are in the memory of {which} and come over its link "
+            f"in each step, at {machine.link_share.value:.0%} of {machine.link} or of the card's own slot"
+        )
+    parts = []
+    if plan.cpu_layers:
+        parts.append(f"{plan.cpu_layers} layers")
+    if plan.expert_layers:
+        parts.append(f"the experts of {len(plan.expert_layers)} layers")
+    if not plan.output_on_gpu:
+        parts.append("the output")
+    return (
+        f"{' and '.join(parts)} ({format_bytes(held)}) run on the CPU of {which}, which reads "
+        f"{machine.read_bytes_per_s / 1e9:.3g} GB/s: {machine.provenance()}"
+    )
 
 
 def _streamed(setup: Setup, plan: OffloadPlan) -> Counter[str]:
@@ -103,7 +125,7 @@ def _streamed(setup: Setup, plan: OffloadPlan) -> Counter[str]:
     for groups in setup.weights:
         whole = groups.total()
         if plan.streamed_bytes >= whole:
-            raise InvalidInput(
+            raise IllegalDeployment(
                 f"cpu_offload_gb: {format_bytes(plan.streamed_bytes)} is not below the "
                 f"{format_bytes(whole)} of weights of a GPU"
             )

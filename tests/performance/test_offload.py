@@ -152,7 +152,7 @@ def test_the_host_is_assumed_aloud(catalogue):
         ({"ngl": 40, "tp": 2}, IllegalDeployment, "beside 2 GPUs is not planned"),
         ({"ngl": 40, "host": "desktop-ddr5-560"}, UnknownName, "nearest: desktop-ddr5-5600"),
         ({"host": "epyc-9004"}, InvalidInput, "needs ngl, n_cpu_moe or cpu_offload_gb"),
-        ({"cpu_offload_gb": 500.0, "engine": "vllm", "weight_dtype": "bf16"}, InvalidInput, "is not below"),
+        ({"cpu_offload_gb": 5e2, "engine": "vllm", "weight_dtype": "f16"}, IllegalDeployment, "is not below"),
     ],
 )  # fmt: skip
 def test_impossible_offloads_are_refused_in_a_line(catalogue, options, error, said):
