@@ -16,6 +16,7 @@ from planner.cli.options import (
     layout_options,
     load_options,
     model_option,
+    offload_options,
     price_option,
     report_options,
 )
@@ -74,6 +75,7 @@ class Range(click.ParamType[tuple[float, float]]):
 @prefix_option
 @throughput_option
 @engine_limits_options
+@offload_options
 @speculation_options
 @network_option
 @price_option

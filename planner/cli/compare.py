@@ -20,6 +20,7 @@ from planner.cli.options import (
     engine_limits_options,
     engine_options,
     model_option,
+    offload_options,
     price_kind_option,
     price_option,
     report_options,
@@ -51,6 +52,7 @@ OVERLOADED, DOES_NOT_FIT, MISSES_SLO = 2, 3, 4
 @slo_options
 @throughput_option
 @engine_limits_options
+@offload_options
 @speculation_options
 @network_option
 @price_option

@@ -14,6 +14,7 @@ from planner.cli.options import (
     gpu_option,
     load_options,
     model_option,
+    offload_options,
     price_kind_option,
     price_option,
     report_options,
@@ -34,6 +35,7 @@ DOES_NOT_FIT = 3
 @engine_options
 @load_options
 @engine_limits_options
+@offload_options
 @price_option
 @price_kind_option
 @owning_options

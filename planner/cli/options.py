@@ -203,7 +203,7 @@ engine_option = click.option(
     metavar="ENGINE[==VERSION]",
     default="vllm",
     show_default=True,
-    help="vllm, sglang, tensorrt-llm or llama.cpp; with a version: vllm==0.20.2.",
+    help="vllm, sglang, tensorrt-llm, llama.cpp, mlc-llm or exllamav2; with a version: vllm==0.20.2.",
 )
 
 engine_options = stacked(
@@ -273,6 +273,34 @@ engine_limits_options = stacked(
     ),
     click.option("--text-only", is_flag=True, help="Do not load vision and audio towers."),
 )
+
+offload_options = stacked(
+    click.option(
+        "--ngl",
+        type=Count(0, LARGEST_SIZE, "layers"),
+        metavar="N",
+        help="llama.cpp: the output and N - 1 layers on the GPU, the others on the CPU.  [default: all]",
+    ),
+    click.option(
+        "--n-cpu-moe",
+        type=Count(0, LARGEST_SIZE, "layers"),
+        metavar="N",
+        help="llama.cpp: routed experts of the first N layers on the CPU.",
+    ),
+    click.option(
+        "--cpu-offload-gb",
+        type=float,
+        metavar="GIB",
+        help="vllm, sglang: weights of each GPU that stay in the host's memory, streamed in each step.",
+    ),
+    click.option(
+        "--host",
+        metavar="HOST",
+        help="The machine around the card: desktop-ddr5-5600, epyc-9004-ddr5-4800, ...  "
+        "[default: desktop-ddr5-5600, said as an assumption]",
+    ),
+)
+"""What of a model the GPU does not hold."""
 
 price_option = click.option(
     "--price",

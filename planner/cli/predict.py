@@ -21,6 +21,7 @@ from planner.cli.options import (
     engine_options,
     gpu_option,
     model_option,
+    offload_options,
     price_kind_option,
     price_option,
     report_options,
@@ -45,6 +46,7 @@ DOES_NOT_FIT, OVERLOADED = 3, 2
 @prefix_option
 @throughput_option
 @engine_limits_options
+@offload_options
 @speculation_options
 @disaggregated_option
 @network_option

@@ -25,6 +25,7 @@ from planner.cli.options import (
     gpu_option,
     load_options,
     model_option,
+    offload_options,
     price_kind_option,
     price_option,
     report_options,
@@ -67,6 +68,7 @@ simulation_options = stacked(
 @simulation_options
 @slo_options
 @engine_limits_options
+@offload_options
 @speculation_options
 @network_option
 @price_option
