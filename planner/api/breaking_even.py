@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import one_of, open_catalogue
+from planner.api.media_door import answers_media
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 @reproducible
+@answers_media
 def breakeven(
     *,
     model: str | os.PathLike[str] | Model,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import answered, one_of, open_catalogue
+from planner.api.media_door import answers_media
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import InvalidInput
@@ -26,6 +27,7 @@ DEFAULT_GPUS = "mi355x,b200,b300"
 
 
 @reproducible
+@answers_media
 def compare(
     *,
     model: str | os.PathLike[str] | Model,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import answered, open_catalogue
+from planner.api.media_door import answers_media
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.planning.other_layouts import other_layouts
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 @reproducible
+@answers_media
 def fit(
     *,
     model: str | os.PathLike[str] | Model,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import open_catalogue, path_text
+from planner.api.media_door import answers_media
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import InvalidInput, PlannerError
@@ -31,6 +32,7 @@ NO_POOLS = (
 
 
 @reproducible
+@answers_media
 def plan(
     *,
     model: str | os.PathLike[str] | Model | None = None,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import answered, open_catalogue
+from planner.api.media_door import answers_media
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import unknown_name
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 @reproducible
+@answers_media
 def predict(
     *,
     model: str | os.PathLike[str] | Model,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.api.arguments import open_catalogue, path_text
+from planner.api.media_door import is_media
 from planner.api.recording import FILE_ARGUMENTS, UNASKED, digest_of
 from planner.catalogue import Catalogue
 from planner.catalogue.imported import check_catalogued
@@ -24,6 +25,7 @@ from planner.report.verification import (
     compared,
     price_dates,
 )
+from planner.scenario.media_options import MEDIA_OPTIONS
 
 FUNCTIONS = frozenset(
     ["fit", "predict", "simulate", "validate", "compare", "frontier", "plan", "breakeven", "sweep", "own"]
@@ -168,6 +170,8 @@ def _refuse_path(saved: SavedReport, name: str, value: Any, book: Catalogue) -> 
 
 def _refuse_stranger(saved: SavedReport, model: Any, book: Catalogue) -> None:
     """Refuse a model that is not the catalogue's by its name."""
+    if is_media(book, model):
+        return
     try:
         check_catalogued(model, book)
     except PlannerError as error:
@@ -214,7 +218,7 @@ def _check_arguments(file: str, function: Callable[..., Any], arguments: dict[st
     for name in arguments:
         if name in UNASKED:
             raise InvalidInput(f"{file}: a report may not set {name}")
-    unknown = [name for name in arguments if name not in parameters]
+    unknown = [name for name in arguments if name not in parameters and name not in MEDIA_OPTIONS]
     if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
         raise InvalidInput(f"{file}: {function.__name__} has no argument {shorten(unknown[0])}")
     try:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from planner.catalogue.effects import Seconds, Sourced
 from planner.catalogue.figures import Record, Tuple
-from planner.errors import UnknownName, Unsupported
+from planner.errors import Unsupported
 
 if TYPE_CHECKING:
     from planner.catalogue.loader import Catalogue
@@ -195,19 +195,6 @@ def media_model(catalogue: Catalogue, name: str) -> MediaModel:
 def media_models(catalogue: Catalogue) -> list[MediaModel]:
     """Return all media models in the order of the files."""
     return [media_model(catalogue, key) for key in catalogue.ids("media_models")]
-
-
-def is_media(catalogue: Catalogue, name: object) -> bool:
-    """Return whether a name, or a record, is that of a media model and of no language model."""
-    if isinstance(name, MediaModel):
-        return True
-    if not isinstance(name, str) or not name.strip() or not catalogue.ids("media_models"):
-        return False
-    try:
-        catalogue.resolve("media_models", name)
-    except UnknownName:
-        return False
-    return True
 
 
 def media_stack(catalogue: Catalogue, vendor: str) -> MediaStack:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.cli.load_options import network_option, prefix_option, speculation_options, throughput_option
+from planner.cli.media_options import media_options
 from planner.cli.money_options import api_price_option, currency_options, owning_options, use_options
 from planner.cli.options import (
     Settings,
@@ -71,6 +72,7 @@ class Range(click.ParamType[tuple[float, float]]):
 @click.option("--gpus", metavar="N[,N]", help="GPUs of the deployment.  [default: the fewest that fit]")
 @layout_options
 @engine_options
+@media_options
 @load_options
 @prefix_option
 @throughput_option
@@ -111,6 +113,7 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
         --isl 8k --osl 1k --over volume
       planner breakeven --model deepseek-r1 --gpu b300 --weight-dtype fp8,nvfp4 --isl 1k \\
         --osl 1k --concurrency 64 --over isl
+      planner breakeven --model wan2.2-t2v-a14b --gpu mi355x,b200 --size 1280x1280
 
     Exit codes: 0 an answer (that it never flips is one), 2 wrong usage, 3 an option does not fit.
     """
@@ -120,8 +123,10 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
 
     def draw(console: Console) -> None:
         from planner.cli.draw_compare import draw_report
+        from planner.cli.draw_media import drawn_as_media
 
-        draw_report(console, report)
+        if not drawn_as_media(console, report):
+            draw_report(console, report)
 
     answer(report, draw, as_json=as_json, as_csv=as_csv, out=out)
     return 0

@@ -14,6 +14,7 @@ from planner.cli.load_options import (
     speculation_options,
     throughput_option,
 )
+from planner.cli.media_options import media_options
 from planner.cli.money_options import api_price_option, currency_options, owning_options, use_options
 from planner.cli.options import (
     Settings,
@@ -46,6 +47,7 @@ OVERLOADED, DOES_NOT_FIT, MISSES_SLO = 2, 3, 4
 )
 @sizes_options
 @engine_options
+@media_options
 @speed_load_options
 @rate_option
 @prefix_option
@@ -84,6 +86,8 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
         --concurrency 64 --price-kind TCO-hyperscaler
       planner compare --model gpt-oss-120b --isl 1k --osl 1k --slo-ttft 1s --slo-tpot 20ms \\
         --out answer.html
+      planner compare --model wan2.2-t2v-a14b --gpu mi355x,b200 --size 1280x1280 \\
+        --price mi355x=2.50,b200=4.25
 
     Exit codes: 0 figures for at least one, 2 wrong usage or a load that none carries, 3 it fits on none,
     4 none meets the SLO.
@@ -94,8 +98,10 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
 
     def draw(console: Console) -> None:
         from planner.cli.draw_compare import draw_report
+        from planner.cli.draw_media import drawn_as_media
 
-        draw_report(console, report)
+        if not drawn_as_media(console, report):
+            draw_report(console, report)
 
     answer(report, draw, as_json=as_json, as_csv=as_csv, out=out)
     if report.answered:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from planner.cli.media_options import media_options
 from planner.cli.money_options import owning_options
 from planner.cli.options import (
     Settings,
@@ -33,6 +34,7 @@ DOES_NOT_FIT = 3
 @gpu_option
 @sizes_options
 @engine_options
+@media_options
 @load_options
 @engine_limits_options
 @offload_options
@@ -68,6 +70,7 @@ def command(
       planner fit --model deepseek-r1 --gpu h200 --tp 8 --kv-dtype fp8 --context 128k
       planner fit --model qwen3-32b --gpu l40s --gpus 2 --isl 4k --osl 1k --concurrency 16
       planner fit --model ./config.json --gpu h100 --weight-dtype fp8 --json
+      planner fit --model flux.1-dev --gpu rtx-4090 --weight-dtype fp8 --size 1024x1024
 
     Exit codes: 0 it fits, tightly or not (on at least one of the GPUs named), 2 wrong usage, 3 it does not
     fit as set up.
@@ -78,8 +81,10 @@ def command(
 
     def draw(console: Console) -> None:
         from planner.cli.draw_fit import draw_fit
+        from planner.cli.draw_media import drawn_as_media
 
-        draw_fit(console, report)
+        if not drawn_as_media(console, report):
+            draw_fit(console, report)
 
     answer(report, draw, as_json=as_json, as_csv=as_csv, out=out)
     return 0 if report.fits else DOES_NOT_FIT

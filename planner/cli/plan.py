@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.cli.load_options import prefix_option, rate_option, slo_options
+from planner.cli.media_options import media_options
 from planner.cli.money_options import owning_options
 from planner.cli.options import (
     Settings,
@@ -43,6 +44,7 @@ DOES_NOT_FIT, NO_PLAN = 3, 4
 @prefix_option
 @sizes_options
 @engine_options
+@media_options
 @engine_limits_options
 @price_option
 @price_kind_option
@@ -72,6 +74,7 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
         --profile daily --isl 1k --osl 250 --slo-ttft 1s --slo-tpot 30ms
       planner plan --model llama-3.3-70b --gpu h200 --trace requests.csv --slo-e2e 20s \\
         --availability-target 0.999 --node-availability 0.995
+      planner plan --model flux.1-dev --gpu mi355x,b200 --rate 4 --size 1024x1024 --slo-e2e 10s
       planner plan --fleet fleet.yaml --out fleet.html
 
     Exit codes: 0 a plan, 2 wrong usage or input, 3 it fits on none, 4 nothing keeps the limits.
@@ -87,9 +90,12 @@ def command(settings: Settings, /, as_json: bool, as_csv: bool, out: str | None,
         report = plan(catalogue=settings.catalogue(), progress=progress, **asked)
 
     def draw(console: Console) -> None:
+        from planner.cli.draw_media import drawn_as_media
         from planner.cli.draw_plan import draw_fleet, draw_plan
         from planner.report.plan import PlanReport
 
+        if drawn_as_media(console, report):
+            return
         if isinstance(report, PlanReport):
             draw_plan(console, report)
         else:

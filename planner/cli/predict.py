@@ -14,6 +14,7 @@ from planner.cli.load_options import (
     speculation_options,
     throughput_option,
 )
+from planner.cli.media_options import media_options
 from planner.cli.money_options import owning_options
 from planner.cli.options import (
     Settings,
@@ -41,6 +42,7 @@ DOES_NOT_FIT, OVERLOADED = 3, 2
 @gpu_option
 @sizes_options
 @engine_options
+@media_options
 @speed_load_options
 @rate_option
 @prefix_option
@@ -85,6 +87,8 @@ def command(
         --speculative-tokens 1 --draft mtp --throughput simulated
       planner predict --model deepseek-r1 --gpu b200 --tp 8 --isl 8k --osl 1k --concurrency 256 \\
         --disaggregated 8:16
+      planner predict --model flux.1-dev --gpu mi355x --size 1024x1024 --steps 50
+      planner predict --model wan2.2-t2v-a14b --gpu mi355x,b200 --size 1280x720 --frames 81
 
     Exit codes: 0 figures for at least one of the GPUs named, 2 wrong usage or a load that cannot be carried,
     3 it does not fit.
@@ -94,9 +98,11 @@ def command(
     report = predict(catalogue=settings.catalogue(), **asked)
 
     def draw(console: Console) -> None:
+        from planner.cli.draw_media import drawn_as_media
         from planner.cli.draw_predict import draw_predict
 
-        draw_predict(console, report)
+        if not drawn_as_media(console, report):
+            draw_predict(console, report)
 
     answer(report, draw, as_json=as_json, as_csv=as_csv, out=out)
     if report.answered:

@@ -1,8 +1,8 @@
 """How long a unit of media takes: the work of every component at the shares of peak that a stack reaches.
 
-A pass takes F_l / (P s_l) + F_a / (P s_a) + F_c / (P s_c) + B / (W s_m): FLOPs of matrix products, attention and
-convolutions over shares of the dense BF16 peak P, and bytes over a share of the bandwidth W; no less than its
-kernels take to launch, and no less than the weights that come over from the host for it.
+A pass takes F_l / (P s_l) + F_a / (P s_a) + F_c / (P s_c) + B / (W s_m): FLOPs of matrix products, attention
+and convolutions over shares of the dense BF16 peak P, and bytes over a share of the bandwidth W; no less than
+its kernels take to launch, and no less than the weights that come over from the host for it.
 """
 
 from __future__ import annotations

@@ -109,6 +109,10 @@ def _bytes_per_s(value: Any) -> str:
     return f"{_text(value)} B/s"
 
 
+def _by(value: Any) -> str:
+    return value if isinstance(value, str) else "x".join(map(str, value))
+
+
 SPELT: dict[str, tuple[str, Callable[[Any], str] | None]] = {
     "request_rate": ("--rate", None),
     "network_bytes_per_s": ("--network", _bytes_per_s),
@@ -119,6 +123,7 @@ SPELT: dict[str, tuple[str, Callable[[Any], str] | None]] = {
     "requests_per_user_hour": ("--requests-per-user", None),
     "disaggregated": ("--disaggregated", _pair),
     "between": ("--between", _pair),
+    "size": ("--size", _by),
 }
 """Arguments whose option has another name or is written with a unit; the others are spelt alike."""
 

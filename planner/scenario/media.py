@@ -10,6 +10,7 @@ from pydantic import Field
 from planner.architecture.media import Job
 from planner.catalogue.media import MediaModel
 from planner.errors import InvalidInput, shorten
+from planner.scenario.media_options import SIZES
 from planner.scenario.records import Name, Plain, Scenario
 
 LARGEST_SIDE, MOST_FRAMES, MOST_STEPS = 16_384, 10_000, 1_000
@@ -25,10 +26,6 @@ APPLIES = {
     "mesh": ("latents", "octree"),
 }
 """Sizes that a question may state, by what a model makes."""
-
-SIZES = ("size", "frames", "latents", "octree")
-MEDIA_OPTIONS = (*SIZES, "steps", "guidance", "offload")
-"""Arguments of the front door that only media models take."""
 
 
 class MediaWorkload(Scenario):
@@ -83,7 +80,7 @@ def media_workload(model: MediaModel, given: dict[str, Any]) -> MediaWorkload:
     for name in SIZES:
         if given.get(name) is not None and name not in APPLIES[model.makes]:
             takes = " and ".join(APPLIES[model.makes])
-            raise InvalidInput(f"{name}: {model.id} makes {_plural(model.makes)}, whose size is {takes}")
+            raise InvalidInput(f"{name}: {model.id} makes {plural(model.makes)}, whose size is {takes}")
     usual = model.defaults
     width, height = (usual.width, usual.height) if given.get("size") is None else read_size(given["size"])
     fields = {
@@ -102,7 +99,8 @@ def media_workload(model: MediaModel, given: dict[str, Any]) -> MediaWorkload:
     return workload
 
 
-def _plural(makes: str) -> str:
+def plural(makes: str) -> str:
+    """Return what several units are called."""
     return f"{makes}es" if makes.endswith("sh") else f"{makes}s"
 
 
@@ -132,9 +130,7 @@ def _check(model: MediaModel, workload: MediaWorkload) -> None:
     stride = model.latent.frame_stride
     if workload.frames is not None and (workload.frames - 1) % stride:
         near = round((workload.frames - 1) / stride) * stride + 1
-        raise InvalidInput(
-            f"frames: {workload.frames} is not {stride}n + 1, as {model.id} needs; {near} is"
-        )
+        raise InvalidInput(f"frames: {workload.frames} is not {stride}n + 1, as {model.id} needs; {near} is")
 
 
 def passes_of(model: MediaModel, workload: MediaWorkload) -> int:
