@@ -10,11 +10,13 @@ from planner.api.predicting import predict
 from planner.api.searching import frontier
 from planner.api.simulating import simulate
 from planner.api.sweeping import sweep
+from planner.api.training import achieved, train
 from planner.api.validating import validate
 from planner.api.verifying import verify
 from planner.catalogue import load_catalogue
 
 __all__ = [
+    "achieved",
     "breakeven",
     "compare",
     "fit",
@@ -26,6 +28,7 @@ __all__ = [
     "predict",
     "simulate",
     "sweep",
+    "train",
     "validate",
     "verify",
 ]

@@ -28,7 +28,10 @@ from planner.report.verification import (
 from planner.scenario.media_options import MEDIA_OPTIONS
 
 FUNCTIONS = frozenset(
-    ["fit", "predict", "simulate", "validate", "compare", "frontier", "plan", "breakeven", "sweep", "own"]
+    [
+        *("fit", "predict", "simulate", "validate", "compare", "frontier", "plan", "breakeven", "sweep", "own"),
+        *("train", "achieved"),
+    ]
 )
 """What a report may ask; no other name of a file is ever called."""
 

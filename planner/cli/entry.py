@@ -37,6 +37,7 @@ COMMANDS = (
     "frontier",
     "plan",
     "sweep",
+    "train",
     "models",
     "gpus",
     "prices",

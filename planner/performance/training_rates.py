@@ -19,7 +19,7 @@ MAXIMUM = "MAMF"
 NO_RATE = ("threshold", "best shape", "m=256", "attention", "TAF", "4096 cubed", "2048 cubed", "one stack")
 """Words of statistics that are no rate of large products: pass marks, single lucky or small shapes."""
 
-ASSUMED = "assumed"
+ASSUMED, BENCHMARK = "assumed", "benchmark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def _one_benchmark(gpu: Gpu, dtype: str, one: Achieved, peak: float) -> Achieved
         dtype,
         peak,
         value,
-        "benchmark",
+        BENCHMARK,
         "",
         one.date,
         one.stat,

@@ -114,7 +114,7 @@ def question(
     PlannerError
         For unknown names and impossible values.
     """
-    chosen = _model(model, catalogue)
+    chosen = chosen_model(model, catalogue)
     cards = gpu_records(gpu, catalogue)
     terms = terms_given(options)
     options = {name: value for name, value in options.items() if name not in OWNING_ARGUMENTS}
@@ -142,7 +142,7 @@ def question(
     )
 
 
-def _model(model: str | os.PathLike[str] | Model, catalogue: Catalogue) -> ModelChoice:
+def chosen_model(model: str | os.PathLike[str] | Model, catalogue: Catalogue) -> ModelChoice:
     """Return the model that was named, given as a path, or given as a record."""
     if isinstance(model, Model):
         return ModelChoice(model)

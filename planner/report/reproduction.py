@@ -127,7 +127,7 @@ SPELT: dict[str, tuple[str, Callable[[Any], str] | None]] = {
 }
 """Arguments whose option has another name or is written with a unit; the others are spelt alike."""
 
-COMMANDS = {"own": ("prices", "own")}
+COMMANDS = {"own": ("prices", "own"), "achieved": ("train", "--achieved")}
 """Functions whose command has another name."""
 
 POSITIONAL = {"own": ("gpu",), "validate": ("path",)}

@@ -88,11 +88,11 @@ class TrainingRun(Scenario):
 
     @property
     def layout(self) -> str:
-        """Return the parallel sizes above 1, such as "TP8 PP4 DP16 ZeRO-1"."""
-        sizes = [f"{name.upper()}{size}" for name in ("tp", "pp", "dp") if (size := getattr(self, name)) > 1]
+        """Return the parallel sizes above 1, such as "TP8 PP4 VP5 DP16 ZeRO-1"."""
+        named = (("TP", self.tp), ("PP", self.pp), ("VP", self.interleave), ("DP", self.dp))
+        sizes = [f"{name}{size}" for name, size in named if size > 1]
         shared = [f"ZeRO-{self.fsdp}"] if self.dp > 1 else []
-        parts = [f"x{self.interleave} interleaved"] if self.interleave > 1 else []
-        return " ".join([*(sizes or ["one GPU"]), *shared, *parts])
+        return " ".join([*(sizes or ["one GPU"]), *shared])
 
     def chosen(self, tensor: Tensor) -> bool:
         """Return whether a matrix gets an adapter."""
