@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planner.api import (
-        achieved,
         breakeven,
         compare,
         fit,
@@ -21,12 +20,10 @@ if TYPE_CHECKING:
         predict,
         simulate,
         sweep,
-        train,
         validate,
         verify,
     )
     from planner.errors import PlannerError
-    from planner.report.achieved import AchievedReport
     from planner.report.breakeven import BreakEvenReport
     from planner.report.compare import CompareAnswer, CompareReport
     from planner.report.fit import FitAnswer, FitReport
@@ -38,14 +35,13 @@ if TYPE_CHECKING:
     from planner.report.prediction import PredictAnswer, PredictReport
     from planner.report.simulation import SimulateReport
     from planner.report.sweep import SweepReport
-    from planner.report.training import TrainAnswer, TrainReport
     from planner.report.verification import VerifyReport
 
+__version__ = "0.1.0"
 __distribution__ = "accelerator-planner"
 """The name to install it by; other distributions have a package `planner` too."""
 
 _HOMES = {
-    "AchievedReport": "planner.report.achieved",
     "BreakEvenReport": "planner.report.breakeven",
     "CompareAnswer": "planner.report.compare",
     "CompareReport": "planner.report.compare",
@@ -64,10 +60,7 @@ _HOMES = {
     "PredictReport": "planner.report.prediction",
     "SimulateReport": "planner.report.simulation",
     "SweepReport": "planner.report.sweep",
-    "TrainAnswer": "planner.report.training",
-    "TrainReport": "planner.report.training",
     "VerifyReport": "planner.report.verification",
-    "achieved": "planner.api",
     "breakeven": "planner.api",
     "compare": "planner.api",
     "fit": "planner.api",
@@ -79,13 +72,11 @@ _HOMES = {
     "predict": "planner.api",
     "simulate": "planner.api",
     "sweep": "planner.api",
-    "train": "planner.api",
     "validate": "planner.api",
     "verify": "planner.api",
 }
 
 __all__ = [
-    "AchievedReport",
     "BreakEvenReport",
     "CompareAnswer",
     "CompareReport",
@@ -104,10 +95,7 @@ __all__ = [
     "PredictReport",
     "SimulateReport",
     "SweepReport",
-    "TrainAnswer",
-    "TrainReport",
     "VerifyReport",
-    "achieved",
     "breakeven",
     "compare",
     "fit",
@@ -119,7 +107,6 @@ __all__ = [
     "predict",
     "simulate",
     "sweep",
-    "train",
     "validate",
     "verify",
 ]
@@ -127,10 +114,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name from the module it lives in."""
-    if name == "__version__":
-        from planner.distribution import version
-
-        return version()
     if name in _HOMES:
         from importlib import import_module
 
@@ -142,4 +125,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the public names, imported or not."""
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *__all__})

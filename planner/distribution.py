@@ -1,4 +1,4 @@
-"""The distribution that these files belong to: its name, its version, and whether another one covers it.
+"""The distribution that these files belong to: its name, its extras, and whether another one covers it.
 
 The package is imported as `planner`, and so are those of other distributions. Where two of them are in one
 environment, the files of the one that came last lie over those of the other.
@@ -14,17 +14,6 @@ NAME = planner.__distribution__
 def installing(extra: str) -> str:
     """Return the command that installs what an optional part needs, such as "report"."""
     return f"pip install '{NAME}[{extra}]'"
-
-
-def version() -> str:
-    """Return the installed version, or that of a checkout that was never installed."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed(NAME)
-    except PackageNotFoundError:
-        return "0+unknown"
 
 
 def covered_by() -> str:

@@ -178,7 +178,7 @@ def test_a_frame_without_pandas_is_one_line_that_names_the_extra(catalogue, monk
     monkeypatch.setitem(sys.modules, "pandas", None)
     report = planner.fit(model="llama-3.1-8b", gpu="b200", catalogue=catalogue)
     for make in (report.to_frame, report.answer.to_frame):
-        with pytest.raises(planner.PlannerError, match=r"pip install 'planner\[notebook\]'"):
+        with pytest.raises(planner.PlannerError, match=r"pip install 'accelerator-planner\[notebook\]'"):
             make()
 
 

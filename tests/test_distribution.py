@@ -101,4 +101,4 @@ def test_python_m_planner_is_the_command_line():
         [sys.executable, "-m", "planner", "--version"], cwd=ROOT, capture_output=True, text=True
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.startswith("planner ")
+    assert ran.stdout.startswith(f"planner {planner.__version__}")

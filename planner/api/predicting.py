@@ -10,7 +10,6 @@ from planner.api.arguments import answered, open_catalogue
 from planner.api.media_door import answers_media
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.errors import unknown_name
 from planner.planning.question import question
 from planner.report.answers import fit_answer
 
@@ -56,7 +55,8 @@ def predict(
         Share of the input that a prefix cache holds, from 0 to below 1.
     throughput : str
         ``auto`` takes what was measured at the operating point where it was, and the model for the rest;
-        ``measured`` and ``simulated`` take the one or the other alone.
+        ``measured`` and ``simulated`` take the one or the other alone. The name of a provider, such as
+        ``aiconfigurator``, takes what that says, with the model's figures beside it.
     draft : str, optional
         Kind of draft (``mtp``, ``eagle3``, ``dspark``) where `speculative_tokens` is above 0.
     tokens_per_step : float, optional
@@ -84,11 +84,11 @@ def predict(
     """
     from planner.measurement.operating_point import CHOICES
     from planner.measurement.predicted import Pools, Speculation, predicted
+    from planner.performance.providers import provider
     from planner.planning.load import full_load, load_of
     from planner.report.prediction import PredictAnswer, PredictReport
 
-    if throughput not in CHOICES:
-        raise unknown_name("throughput", throughput, CHOICES)
+    other = None if throughput in CHOICES else provider(throughput, CHOICES)
     load = {
         "isl": isl,
         "osl": osl,
@@ -116,6 +116,7 @@ def predict(
             speculation=Speculation(draft, tokens_per_step),
             pools=Pools(*disaggregated) if disaggregated else None,
             network_bytes_per_s=network_bytes_per_s,
+            provider=other,
         )
         return PredictAnswer(fit_answer(asked, card, found.judgement), found, shown)
 

@@ -145,6 +145,15 @@ throughput_option = click.option(
     help="Where figures come from; auto: measured where the load was, and the model for the rest.",
 )
 
+provider_throughput_option = click.option(
+    "--throughput",
+    metavar="SOURCE",
+    default="auto",
+    show_default=True,
+    help="Where figures come from: auto (measured where the load was, and the model for the rest), measured, "
+    "simulated, or the name of a provider, such as aiconfigurator.",
+)
+
 slo_options = stacked(
     click.option(
         "--slo-ttft",

@@ -10,9 +10,9 @@ from planner.cli.load_options import (
     disaggregated_option,
     network_option,
     prefix_option,
+    provider_throughput_option,
     rate_option,
     speculation_options,
-    throughput_option,
 )
 from planner.cli.media_options import media_options
 from planner.cli.money_options import owning_options
@@ -46,7 +46,7 @@ DOES_NOT_FIT, OVERLOADED = 3, 2
 @speed_load_options
 @rate_option
 @prefix_option
-@throughput_option
+@provider_throughput_option
 @engine_limits_options
 @offload_options
 @speculation_options
@@ -87,6 +87,8 @@ def command(
         --speculative-tokens 1 --draft mtp --throughput simulated
       planner predict --model deepseek-r1 --gpu b200 --tp 8 --isl 8k --osl 1k --concurrency 256 \\
         --disaggregated 8:16
+      planner predict --model qwen3-32b --gpu h200 --tp 2 --isl 1k --osl 1k --concurrency 64 \\
+        --throughput aiconfigurator
       planner predict --model flux.1-dev --gpu mi355x --size 1024x1024 --steps 50
       planner predict --model wan2.2-t2v-a14b --gpu mi355x,b200 --size 1280x720 --frames 81
 

@@ -18,8 +18,10 @@ from planner.measurement.operating_point import (
     nothing_measured,
 )
 from planner.memory import MemoryFit
+from planner.memory.setup import engine_name
 from planner.performance.intervals import Estimate
 from planner.performance.predict import Prediction, predict_deployment
+from planner.performance.providers import Provided, Provider, ProviderPoint
 from planner.planning.load import check_drafts, deployment_of, full_load, judged
 from planner.planning.question import Question
 from planner.planning.sizing import Judgement
@@ -77,6 +79,8 @@ class Predicted:
         Where prefill has GPUs of its own.
     notes : tuple of str
         What was chosen that nobody gave.
+    provided : Provided or None
+        What another predictor says, where one was asked.
     """
 
     judgement: Judgement
@@ -88,9 +92,12 @@ class Predicted:
     unmeasured: str = ""
     pools: Pools | None = None
     notes: tuple[str, ...] = ()
+    provided: Provided | None = None
 
     def source_of(self, name: str) -> str:
-        """Return whether a figure was measured or simulated."""
+        """Return whether a figure was measured or simulated, or the name of the provider that it is of."""
+        if self.provided is not None and name in self.provided.figures:
+            return self.provided.name
         found = self.measured.figures.get(name) if self.measured else None
         return MEASURED_RATE if found is not None and self.figures.get(name) is found else SIMULATED_RATE
 
@@ -108,6 +115,7 @@ def predicted(
     speculation: Speculation | None = None,
     pools: Pools | None = None,
     network_bytes_per_s: float | None = None,
+    provider: Provider | None = None,
 ) -> Predicted:
     """Answer a question about throughput for one accelerator.
 
@@ -125,6 +133,8 @@ def predicted(
         Prefill and decode on GPUs of their own; each copy has the same layout.
     network_bytes_per_s : float, optional
         One-way line rate between nodes for each GPU [bytes/s].
+    provider : Provider, optional
+        Another predictor, whose figures then stand before those of the model.
 
     Returns
     -------
@@ -183,16 +193,44 @@ def predicted(
     # A single output token has no time to the next one.
     stated = [name for name in QUANTITIES if prediction.osl > 1 or name not in BETWEEN_TOKENS]
     simulated = {name: getattr(prediction, name) for name in stated}
+    provided = None if provider is None else _provided(provider, asked, gpu, memory, load, pools)
+    if provided is not None:
+        figures = {**simulated, **provided.figures}
+    else:
+        figures = {} if unmeasured else chosen_figures(simulated, measured, throughput)
     return Predicted(
         judgement,
         prediction,
         measured,
-        {} if unmeasured else chosen_figures(simulated, measured, throughput),
+        figures,
         throughput,
         unmeasured=unmeasured,
         pools=pools,
-        notes=notes,
+        notes=(*notes, *(provided.notes if provided else ())),
+        provided=provided,
     )
+
+
+def _provided(
+    provider: Provider, asked: Question, gpu: Gpu, memory: MemoryFit, load: Workload, pools: Pools | None
+) -> Provided:
+    """Return what another predictor says of the deployment, under a closed load of one copy."""
+    if pools is not None or load.concurrency is None:
+        what = "prefill and decode on GPUs of their own" if pools else "a rate of requests"
+        raise InvalidInput(f"throughput {provider.name} is not asked about {what}; state --concurrency")
+    deployment = deployment_of(asked.base, memory).model_copy(update={"kv_dtype": memory.deployment.kv_dtype})
+    point = ProviderPoint(
+        model=asked.model,
+        gpu=gpu,
+        deployment=deployment,
+        engine=engine_name(deployment.engine)[0],
+        node_gpus=gpu.node_gpus,
+        isl=int(load.isl or 0),
+        osl=int(load.osl or 0),
+        concurrency=load.concurrency,
+        prefix_hit=load.prefix_hit,
+    )
+    return provider.figures(point)
 
 
 def _copies(deployment: Deployment, pools: Pools | None) -> tuple[int, int]:

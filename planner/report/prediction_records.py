@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from planner.measurement.operating_point import MeasuredPoint
     from planner.performance.intervals import Estimate
     from planner.performance.predict import Prediction
+    from planner.performance.providers import Provided
     from planner.report.prediction import PredictAnswer
 
 SCHEMA = "planner.predict/1"
@@ -84,6 +85,7 @@ def prediction_record(answer: PredictAnswer) -> dict[str, Any]:
         "provenance": _provenance(answer),
         "simulated": _simulated(prediction),
         "measured": _measured(predicted.measured),
+        "provided": _provided(predicted.provided),
         "memory": {
             "binding_limit": memory.binding_limit,
             "weights_gib": memory.per_rank.weights_bytes / GIB,
@@ -190,6 +192,17 @@ def _measured(found: MeasuredPoint | None) -> dict[str, Any] | None:
     }
 
 
+def _provided(found: Provided | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "name": found.name,
+        "version": found.version,
+        **{name: estimate_record(found.figures.get(name), found.name) for name in FIGURES},
+        "notes": list(found.notes),
+    }
+
+
 def flat_record(answer: PredictAnswer) -> dict[str, Any]:
     """Return an answer as one flat row, units in the keys.
 
@@ -205,7 +218,17 @@ def flat_record(answer: PredictAnswer) -> dict[str, Any]:
     """
     record = prediction_record(answer)
     price, measured = record["price"] or {}, record["measured"] or {}
-    nested = ("schema", "measured", "simulated", "price", "bounds", "step_breakdown", "kernels", *FIGURES)
+    nested = (
+        "schema",
+        "measured",
+        "provided",
+        "simulated",
+        "price",
+        "bounds",
+        "step_breakdown",
+        "kernels",
+        *FIGURES,
+    )
     plain = {
         key: value
         for key, value in record.items()

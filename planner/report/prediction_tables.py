@@ -34,7 +34,7 @@ FIGURE_COLUMNS = (
 )
 
 MODEL_COLUMN = Column("simulated", "model says", right=True, show=number)
-"""Beside figures that were measured."""
+"""Beside figures that were measured, or that a provider says."""
 
 STEP_COLUMNS = (
     Column("operator", "part of a step"),
@@ -106,14 +106,15 @@ def figures_table(answer: PredictAnswer) -> Table:
         for name, found in named
         if found is not None
     ]
-    columns = FIGURE_COLUMNS if answer.predicted.measured is None else (*FIGURE_COLUMNS, MODEL_COLUMN)
+    other = answer.predicted.measured is not None or answer.predicted.provided is not None
+    columns = (*FIGURE_COLUMNS, MODEL_COLUMN) if other else FIGURE_COLUMNS
     return Table(columns, tuple(rows))
 
 
 def _model_says(answer: PredictAnswer, name: str) -> float | None:
-    """Return what the model says of a figure that was measured; None of any other."""
+    """Return what the model says of a figure that was measured or is a provider's; None of any other."""
     prediction = answer.predicted.prediction
-    if prediction is None or answer.predicted.source_of(name) != "measured":
+    if prediction is None or answer.predicted.source_of(name) == "simulated":
         return None
     found: float = getattr(prediction, name).value
     return found

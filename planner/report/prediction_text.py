@@ -47,6 +47,8 @@ def sentence(answer: PredictAnswer) -> str:
     measured = answer.predicted.measured
     if source == MEASURED and measured is not None and measured.points[0].own:
         source = "measured by you"
+    if answer.predicted.provided is not None:
+        source = f"by {answer.predicted.provided.version}"
     said = [f"{number(rate.value)} output tok/s, {source} (80 % interval {interval(rate)})"]
     user, first = answer.figures.get("tps_per_user"), answer.figures.get("ttft_ms")
     if user is not None:

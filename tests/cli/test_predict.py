@@ -153,7 +153,7 @@ def test_a_rate_that_can_be_carried_is_served(planner):
         (("--rate", "1", "--concurrency", "4"), "exclude each other"),
         (("--rate", "0"), "--rate: '0' is not possible"),
         (("--prefix-hit", "1"), "--prefix-hit: '1' is out of range"),
-        (("--throughput", "guess"), "--throughput: 'guess' is not one of"),
+        (("--throughput", "guess"), "unknown throughput 'guess'; there is auto, measured, sim"),
         (("--tp", "3"), "legal: 1, 2, 4, 8"),
         (("--draft", "mtp"), "nothing is drafted"),
         (("--speculative-tokens", "2", "--tokens-per-step", "4"), "1 to 3"),
