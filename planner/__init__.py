@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planner.api import (
+        achieved,
         breakeven,
         compare,
         fit,
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
         predict,
         simulate,
         sweep,
+        train,
         validate,
         verify,
     )
     from planner.errors import PlannerError
+    from planner.report.achieved import AchievedReport
     from planner.report.breakeven import BreakEvenReport
     from planner.report.compare import CompareAnswer, CompareReport
     from planner.report.fit import FitAnswer, FitReport
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from planner.report.prediction import PredictAnswer, PredictReport
     from planner.report.simulation import SimulateReport
     from planner.report.sweep import SweepReport
+    from planner.report.training import TrainAnswer, TrainReport
     from planner.report.verification import VerifyReport
 
 __version__ = "0.1.0"
@@ -42,6 +46,7 @@ __distribution__ = "accelerator-planner"
 """The name to install it by; other distributions have a package `planner` too."""
 
 _HOMES = {
+    "AchievedReport": "planner.report.achieved",
     "BreakEvenReport": "planner.report.breakeven",
     "CompareAnswer": "planner.report.compare",
     "CompareReport": "planner.report.compare",
@@ -60,7 +65,10 @@ _HOMES = {
     "PredictReport": "planner.report.prediction",
     "SimulateReport": "planner.report.simulation",
     "SweepReport": "planner.report.sweep",
+    "TrainAnswer": "planner.report.training",
+    "TrainReport": "planner.report.training",
     "VerifyReport": "planner.report.verification",
+    "achieved": "planner.api",
     "breakeven": "planner.api",
     "compare": "planner.api",
     "fit": "planner.api",
@@ -72,11 +80,13 @@ _HOMES = {
     "predict": "planner.api",
     "simulate": "planner.api",
     "sweep": "planner.api",
+    "train": "planner.api",
     "validate": "planner.api",
     "verify": "planner.api",
 }
 
 __all__ = [
+    "AchievedReport",
     "BreakEvenReport",
     "CompareAnswer",
     "CompareReport",
@@ -95,7 +105,10 @@ __all__ = [
     "PredictReport",
     "SimulateReport",
     "SweepReport",
+    "TrainAnswer",
+    "TrainReport",
     "VerifyReport",
+    "achieved",
     "breakeven",
     "compare",
     "fit",
@@ -107,6 +120,7 @@ __all__ = [
     "predict",
     "simulate",
     "sweep",
+    "train",
     "validate",
     "verify",
 ]
