@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from planner.catalogue import Catalogue
     from planner.measurement.calibrate import Calibrated
     from planner.measurement.own_calibration import InSample, Unused
-    from planner.report.table import Table
 
 SCHEMA = "planner.calibrate/1"
 YAML = (".yaml", ".yml")
@@ -115,28 +114,11 @@ def _anew(catalogue: Catalogue) -> Calibrated:
     return calibrate(catalogue=catalogue, told=lambda text: click.echo(text, err=True))
 
 
-def _errors_table(errors: list[InSample]) -> Table:
-    """Return the errors as a table: of points that were learned from, which says so."""
-    from planner.measurement.validate_serving import QUANTITIES
-    from planner.report.table import Column, Table
-
-    columns = (
-        Column("quantity", "median error", show=lambda name: QUANTITIES[name].partition(" [")[0]),
-        Column("points", "points", right=True, show="{:,}".format),
-        Column("before", "before", right=True, show="{:.1%}".format),
-        Column("after", "after", right=True, show="{:.1%}".format),
-    )
-    rows = tuple(
-        {"quantity": one.quantity, "points": one.points, "before": one.before, "after": one.after}
-        for one in errors
-    )
-    return Table(columns, rows, "On the points that it learned from (in-sample: others are further off)")
-
-
 def _draw(
     found: Calibrated, out: str | None, own: bool, unused: list[Unused], errors: list[InSample]
 ) -> None:
     from planner.cli.draw import draw_facts, draw_lines, draw_table
+    from planner.report.in_sample import in_sample_table
 
     seen = found.calibration.seen
     written = "nothing; --out FILE keeps it"
@@ -156,7 +138,7 @@ def _draw(
         draw_facts(console, facts)
         if errors:
             console.print()
-            draw_table(console, _errors_table(errors))
+            draw_table(console, in_sample_table(errors))
         if unused:
             console.print()
             lines = [f"{one.where}: {one.reason}" for one in unused[:MOST_UNUSED]]

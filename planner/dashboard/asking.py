@@ -11,8 +11,10 @@ from typing import Any, cast
 import streamlit as st
 
 import planner
-from planner.catalogue import Catalogue, Model, load_catalogue
+from planner.catalogue import Catalogue, Model
 from planner.dashboard.scenario import OWN_MODEL
+from planner.measurement.own_file import own_calibration_file, own_catalogue
+from planner.measurement.user_folder import user_files
 from planner.report.base import Report
 
 KEPT = 200
@@ -26,15 +28,33 @@ SLOW_ANSWER = "slow answer"
 """Where a session keeps what was uploaded."""
 
 
-@st.cache_resource(show_spinner=False)
-def shipped() -> Catalogue:
-    """Return the catalogue that all sessions share."""
-    return load_catalogue()
+Stamp = tuple[tuple[str, int, int], ...]
+"""Files with when they were written [ns] and their size [bytes]."""
+
+
+def stamp() -> Stamp:
+    """Return what tells when the measurements of whoever runs the server have changed.
+
+    Answers lean on them as those of the command line do: on points that were measured, and on a calibration.
+    """
+    files = [own_calibration_file(), *user_files("serving")]
+    found = [(str(file), file.stat()) for file in files if file.is_file()]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in found)
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _shared(stamped: Stamp) -> Catalogue:  # its key
+    return own_catalogue()
+
+
+def shared() -> Catalogue:
+    """Return the catalogue that all sessions share: the shipped one with the server's own calibration."""
+    return _shared(stamp())
 
 
 def catalogue() -> Catalogue:
-    """Return the catalogue of this session: its own file over the shipped one, where one was uploaded."""
-    return cast(Catalogue, st.session_state.get(OWN_CATALOGUE) or shipped())
+    """Return the catalogue of this session: its own file over the shared one, where one was uploaded."""
+    return cast(Catalogue, st.session_state.get(OWN_CATALOGUE) or shared())
 
 
 def ask(function: str, asked: Mapping[str, Any]) -> Any:
@@ -58,7 +78,8 @@ def ask(function: str, asked: Mapping[str, Any]) -> Any:
         As the function does.
     """
     given = _with_own_model(asked)
-    return _answer(function, _key(given), catalogue().digest, catalogue(), given.get("model"))
+    book = catalogue()
+    return _answer(function, _key(given), (book.digest, stamp()), book, given.get("model"))
 
 
 def _with_own_model(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +96,11 @@ def _key(given: Mapping[str, Any]) -> str:
 
 @st.cache_resource(max_entries=KEPT, ttl=KEPT_S, show_spinner="Working it out")
 def _answer(
-    function: str, asked: str, digest: str, _catalogue: Catalogue, _model: str | Model | None
+    function: str,
+    asked: str,
+    of: tuple[str, Stamp],
+    _catalogue: Catalogue,
+    _model: str | Model | None,
 ) -> Report:
     """Ask; what begins with an underscore is no part of the key, for the others say all of it."""
     given = json.loads(asked)

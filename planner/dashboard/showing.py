@@ -12,6 +12,7 @@ import streamlit as st
 
 from planner.dashboard.text import plain
 from planner.errors import PlannerError
+from planner.measurement.user_folder import user_folder
 from planner.report.base import Report
 from planner.report.provenance import origin_facts
 from planner.report.table import Table
@@ -33,7 +34,7 @@ def answering() -> Iterator[None]:
 
 
 def without_folder(text: str) -> str:
-    """Return a text without the folder of this session's uploads."""
+    """Return a text without the folders of this session's uploads and of the server's own measurements."""
     return _hiding()(text)
 
 
@@ -43,11 +44,11 @@ def told(text: str) -> str:
 
 
 def _hiding() -> Callable[[str], str]:
-    """Return what takes the folder of this session's uploads out of a text, also outside of the session."""
+    """Return what takes folders out of a text, also outside of the session."""
     held = st.session_state.get(FOLDER)
-    if held is None:
-        return lambda text: text
-    place = re.compile(re.escape(held.name) + r"/(?:[a-z]+-[0-9a-f]+/)?")
+    own = re.escape(f"{user_folder()}/")
+    uploaded = "" if held is None else "|" + re.escape(held.name) + r"/(?:[a-z]+-[0-9a-f]+/)?"
+    place = re.compile(own + uploaded)
     return lambda text: place.sub("", text)
 
 

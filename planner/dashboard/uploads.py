@@ -5,6 +5,7 @@ Names are made anew, so that none leads out of the folder, and nothing that is u
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +16,16 @@ from typing import Any
 import streamlit as st
 
 import planner
-from planner.catalogue import Catalogue, load_catalogue
+from planner.catalogue import Catalogue
 from planner.catalogue.imported import model_from_config
 from planner.cli.ui import MOST_UPLOADED_MB
 from planner.dashboard.asking import OWN_CATALOGUE, OWN_MODEL_RECORD, catalogue
 from planner.dashboard.inputs import forget_inputs, scenario
 from planner.dashboard.scenario import OWN_MODEL, WORKED_EXAMPLE, read_link, write_link
 from planner.dashboard.showing import FOLDER
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, PlannerError
+from planner.measurement.csvtable import parse_csv
+from planner.measurement.own_file import own_catalogue
 from planner.measurement.user_folder import Kind, user_files
 from planner.report.imported import ImportReport
 
@@ -30,6 +33,9 @@ MOST_FILES = 20
 MOST_TEXT_KB = 512
 """Of a catalogue file or a model's configuration, which are parsed as a whole."""
 KINDS: tuple[Kind, ...] = ("serving", "startup_logs")
+KERNEL_MARKS = ("system", "op", "dtype", "latency_us")
+MOST_ROWS = 5000
+"""Efficiency points of a file that are shown."""
 UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -131,7 +137,7 @@ def use_catalogue(path: Path | None) -> Catalogue:
     CatalogueError
         When it is wrong; the catalogue stays as it was.
     """
-    chosen = load_catalogue(extra=[path]) if path is not None else None
+    chosen = own_catalogue([str(path)]) if path is not None else None
     st.session_state[OWN_CATALOGUE] = chosen
     _start_again()
     return catalogue()
@@ -169,3 +175,44 @@ def _start_again() -> None:
     if now.get("model") == OWN_MODEL:
         found["model"] = OWN_MODEL
     st.session_state["scenario"], st.session_state["refused"] = found, refused
+
+
+def kernel_rows(name: str, content: bytes) -> list[dict[str, Any]] | None:
+    """Return the efficiency points of a file in the columns of `planner measure gpu`; None of other files.
+
+    Parameters
+    ----------
+    name : str
+        As the browser says.
+    content : bytes
+        What is in it.
+
+    Returns
+    -------
+    list of dict, or None
+        Numbers where the cells are numbers; rows without a time are left out.
+    """
+    try:
+        table = parse_csv(name, content.decode("utf-8-sig"))
+    except (UnicodeDecodeError, PlannerError):
+        return None
+    if not set(KERNEL_MARKS) <= set(table.columns):
+        return None
+    rows = [{column: _cell(text) for column, text in row.cells.items()} for row in table.rows[:MOST_ROWS]]
+    for row in rows:
+        if not isinstance(row.get("achieved_fraction"), float | int):
+            row["achieved_fraction"] = None
+    return [row for row in rows if isinstance(row["latency_us"], float | int) and row["latency_us"] > 0]
+
+
+def _cell(text: str) -> str | float | int | None:
+    """Return a cell as a whole number, a number, its text, or None where it is empty."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return text or None
+    return number if math.isfinite(number) else None

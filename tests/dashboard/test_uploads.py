@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalogue.documents import data_directory
 from planner.cli.ui import MOST_UPLOADED_MB
-from planner.dashboard import uploads
+from planner.dashboard import asking, uploads
 from planner.errors import InvalidInput
+from planner.measurement.own_file import marked
 from tests.dashboard.reading import said
 
+SHIPPED = data_directory()
 DATA = Path(__file__).parents[1] / "data"
 RUN = DATA / "bench_files" / "vllm" / "bench_serve_gptoss_h200_tp8_conc64.json"
 LOG = DATA / "bench_samples" / "vllm_2026.log"
@@ -64,6 +67,63 @@ def test_a_calibration_to_results_is_used_by_all_pages_of_the_session(measured):
     assert not page.exception
     assert not page.error
     assert page.session_state["own catalogue"].own[0].roots()[:2] == ["sources", "calibration"]
+
+
+def test_a_calibration_says_how_far_it_was_off_and_can_be_saved(measured):
+    page = measured((RUN.name, RUN.read_bytes()), **STATED)
+    before = page.dataframe
+    page.button[0].click()
+    page.run()
+    assert len(page.dataframe) > len(before)
+    assert "median error" in page.dataframe[-1].value.columns
+    assert "Calibration" in [button.proto.label for button in page.get("download_button")]
+
+
+KERNELS = """\
+system,op,dtype,m,n,k,latency_us,achieved_fraction
+ours,gemm,bf16,4096,4096,4096,210.5,0.81
+ours,gemm,bf16,16,4096,4096,9.25,0.4
+ours,<b>launch</b>,float32,,,,6.4,
+"""
+
+
+def test_efficiency_points_are_shown_with_their_figure(measured):
+    page = measured(("gpu.csv", KERNELS.encode()))
+    assert not page.exception
+    assert not page.error
+    assert len(page.get("plotly_chart")) == 1
+    assert [frame.value["operation"].tolist() for frame in page.dataframe] == [
+        ["gemm", "gemm", "<b>launch</b>"]
+    ]
+    assert "&lt;b&gt;" not in page.get("plotly_chart")[0].proto.spec  # it has no share to draw
+
+
+@pytest.mark.parametrize(
+    "row", ["ours,gemm,bf16,x,y,z,soon,high", "ours,gemm,bf16,1,1,1,nan,0.5", "a,b,c,1e999,,,-3,inf", ""]
+)
+def test_efficiency_points_that_are_none_are_left_out(measured, row):
+    page = measured(("gpu.csv", (KERNELS + row).encode()))
+    assert not page.exception
+    assert len(page.dataframe[0].value) == 3
+
+
+def test_points_and_results_are_told_apart(measured):
+    page = measured(("gpu.csv", KERNELS.encode()), (RUN.name, RUN.read_bytes()), **STATED)
+    assert not page.exception
+    assert not page.error
+    assert "Serving points: 1 of 1 rows predicted" in said(page)
+    assert len(page.get("plotly_chart")) == 2
+
+
+def test_a_calibration_of_the_server_counts_as_it_does_on_the_command_line(opened, monkeypatch, tmp_path):
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path))
+    assert not asking.shared().own
+    own = tmp_path / "calibration.yaml"
+    own.write_text(marked((SHIPPED / "calibration.yaml").read_text(encoding="utf-8")), encoding="utf-8")
+    assert [document.path for document in asking.shared().own] == [own]
+    page = opened("frontier", model="llama-3.1-8b", gpu="h100-sxm", isl="1000", osl="200")
+    assert not page.exception
+    assert str(tmp_path) not in seen(page, [])
 
 
 def test_a_start_up_log_is_read(measured):

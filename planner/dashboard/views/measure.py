@@ -8,12 +8,27 @@ from typing import Any
 import streamlit as st
 
 import planner
+from planner.catalogue import load_catalogue
 from planner.cli.ui import MOST_UPLOADED_MB
 from planner.dashboard.asking import catalogue
-from planner.dashboard.showing import answering, offer, show_named, show_rest, show_table, without_folder
+from planner.dashboard.showing import (
+    answering,
+    offer,
+    show_figure,
+    show_named,
+    show_rest,
+    show_table,
+    told,
+)
 from planner.dashboard.text import plain
-from planner.dashboard.uploads import Results, imported, use_catalogue
+from planner.dashboard.uploads import Results, imported, kernel_rows, use_catalogue
+from planner.measurement.calibrate import calibration_yaml
+from planner.measurement.own_calibration import adapted, in_sample_errors, unused_points
+from planner.measurement.serving import load_serving_points
+from planner.performance.levels import calibration_of
 from planner.report.imported import ImportReport
+from planner.report.in_sample import in_sample_table
+from planner.report.measured_kernels import kernels_table
 from planner.report.validation import errors_table
 
 STATED = {
@@ -27,6 +42,7 @@ STATED = {
 """What result files often leave out."""
 
 NAMES = {"serving": "serving points", "startup_logs": "start-up logs"}
+MOST_UNUSED = 20
 READ = "results that were read"
 """Where the session keeps them: they need not be read at every click."""
 
@@ -34,8 +50,8 @@ READ = "results that were read"
 def show() -> None:
     """Draw the page."""
     st.markdown(
-        "Result files of benchmark tools and start-up logs of engines are read here, held against "
-        "predictions, and forgotten with this session."
+        "Result files of benchmark tools, start-up logs of engines and efficiency points of "
+        "`planner measure gpu` are read here, held against predictions, and forgotten with this session."
     )
     files = st.file_uploader(
         f"Result files and logs, up to {MOST_UPLOADED_MB} MB each", accept_multiple_files=True, key="results"
@@ -43,8 +59,14 @@ def show() -> None:
     stated = _stated()
     if not files:
         return
+    read = [(file.name, file.getvalue(), kernel_rows(file.name, file.getvalue())) for file in files]
+    if rows := [row for *_, found in read for row in found or ()]:
+        _kernels(rows)
+    contents = [(name, content) for name, content, found in read if found is None]
+    if not contents:
+        return
     with answering():
-        results = _read([(file.name, file.getvalue()) for file in files], stated)
+        results = _read(contents, stated)
         _show_import(results.report)
         for kind, path in results.files.items():
             with answering():
@@ -78,14 +100,14 @@ def _show_import(report: ImportReport) -> None:
     for table, key in ((report.rows_table(), "rows"), (report.logs_table(), "logs")):
         if table.rows:
             show_table(table, key)
-    for lines, told in ((report.problems, st.error), (report.warnings, st.warning)):
+    for lines, say in ((report.problems, st.error), (report.warnings, st.warning)):
         if lines:
-            told("\n".join(f"- {plain(without_folder(line))}" for line in lines))
+            say("\n".join(f"- {told(line)}" for line in lines))
 
 
 def _validated(kind: str, path: Path) -> None:
     report = planner.validate(path, catalogue=catalogue())
-    st.markdown(f"**{plain(NAMES[kind].capitalize())}: {plain(report.sentence)}**")
+    st.markdown(f"**{plain(NAMES[kind].capitalize())}: {told(report.sentence)}**")
     table = errors_table(report.result)
     show_named(report, "errors", table if table.rows else None, kind)
     show_rest(report, kind)
@@ -93,18 +115,29 @@ def _validated(kind: str, path: Path) -> None:
 
 def _calibrated(path: Path) -> None:
     """Move the time model to the points that were measured, and offer what came of it."""
-    from planner.measurement.calibrate import Calibrated, adapt, calibration_yaml, cases_of, digest_of
-    from planner.measurement.serving import load_serving_points
-    from planner.performance.levels import calibration_of
-
     if not st.button("Calibrate to these serving points", icon=":material/tune:"):
         return
     points = load_serving_points([str(path)])
-    data, skipped = cases_of(points, catalogue())
-    moved = adapt(calibration_of(catalogue()), points, catalogue())
-    text = calibration_yaml(Calibrated(moved, data, {}, skipped, digest_of(data.cases)))
+    before = load_catalogue()  # without a calibration of one's own: points would move it twice
+    found = adapted(points, before)
+    text = calibration_yaml(found)
     own = path.with_name("calibration.yaml")
     own.write_text(text, encoding="utf-8")
     use_catalogue(own)
     st.success("All pages of this session reckon with this calibration now.")
+    errors = in_sample_errors(found.data, calibration_of(before), found.calibration)
+    if errors:
+        show_table(in_sample_table(errors), "in sample")
+    unused = unused_points(points, before)
+    if unused:
+        lines = "\n".join(f"- {told(f'{one.where}: {one.reason}')}" for one in unused[:MOST_UNUSED])
+        st.markdown(f"{len(unused)} rows teach nothing:\n\n{lines}")
     offer("Calibration", lambda: text, "calibration.yaml", "application/yaml", "calibration")
+
+
+def _kernels(rows: list[dict[str, Any]]) -> None:
+    """Show what operations of a device reach, as `planner measure gpu` keeps it."""
+    from planner.report.figures.kernels import kernels_figure
+
+    title = "Efficiency points: the share of its limit that each operation reaches, %"
+    show_figure(kernels_figure(rows), title, kernels_table(rows), "kernels")
