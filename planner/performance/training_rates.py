@@ -122,7 +122,7 @@ def achieved_rate(
     if measured := _measured(gpu, dtype):
         return _by_benchmark(gpu, dtype, measured, peak)
     share = training_model(catalogue).peak_share[dtype]
-    said = f"assumed: {share:.0%} of the datasheet, as nobody measured it"
+    said = f"assumed: {100 * share:g} % of the datasheet, as nobody measured it"
     return AchievedRate(
         gpu.id, dtype, peak, share * peak, "", "", "", "share of the peak", said, ASSUMED, assumed=True
     )

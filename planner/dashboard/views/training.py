@@ -1,0 +1,85 @@
+"""How fast a dense model trains, in what memory, at what cost; and what products reach by stack and date."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from planner.architecture.training import training_refusal
+from planner.dashboard.asking import OWN_MODEL_RECORD, ask, catalogue
+from planner.dashboard.inputs import scenario
+from planner.dashboard.scenario import OWN_MODEL, arguments
+from planner.dashboard.showing import show_figure, show_rest, show_sentence, show_table
+from planner.memory.built import SameModel, architecture_of
+from planner.report.achieved import AchievedReport
+from planner.report.sentences import gpu_label
+from planner.report.training import TrainReport
+from planner.report.training_tables import memory_table, money_table, side_by_side, step_table
+
+MODELS = (
+    *("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "llama-2-7b", "llama-2-13b", "llama-2-70b"),
+    *("gpt-3-175b", "mistral-7b-v0.1", "qwen2.5-7b", "qwen2.5-72b", "qwen3-32b", "olmo-3-7b"),
+)
+"""Dense models that people train; the scenario's own stands before them where it is dense."""
+SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+USUAL_GPUS = 64
+
+
+def show() -> None:
+    """Draw the page."""
+    asked = _question()
+    report: TrainReport = ask("train", asked)
+    show_sentence(report)
+    show_table(side_by_side(report.answers), "training side by side")
+    if (step := step_table(report.answers)) is not None:
+        show_figure(report.plot("step"), "Where the time of an optimiser step goes, share", step, "step")
+    memory = memory_table(report.answers)
+    show_figure(report.plot("memory"), "Memory of the fullest GPU, GiB", memory, "training memory")
+    if (money := money_table(report.answers)) is not None:
+        show_table(money, "training money")
+    show_rest(report, "train")
+    _achieved(asked["gpu"])
+
+
+def _question() -> dict[str, Any]:
+    """Ask for what training needs beside model, accelerators and prices."""
+    models = list(MODELS)
+    own = scenario()["model"]
+    if own not in models and _trainable(own):
+        models.insert(0, own)
+    elif own not in models:
+        st.info("The model of the scenario is not dense; training is worked out for dense models alone.")
+    first, second, third = st.columns(3)
+    with first:
+        model = st.selectbox("Model", models, models.index(own) if own in models else 1, key="train model")
+        gpus = st.select_slider("GPUs", SIZES, USUAL_GPUS, key="train gpus")
+    with second:
+        dtype = st.selectbox("Format of products", ("bf16", "fp8"), key="train dtype")
+        method = st.selectbox("Method", ("full", "lora", "qlora"), key="train method")
+    with third:
+        stack = st.selectbox("Software", ("stable", "development"), key="train stack")
+        trillions = st.number_input("Tokens, in trillions", 0.001, 1000.0, 1.0, key="train tokens")
+    return {
+        **arguments(scenario(), ("gpu", "price")),
+        "model": model,
+        "gpus": gpus,
+        "dtype": dtype,
+        "method": method,
+        "stack": stack,
+        "tokens": round(trillions * 1e12),
+    }
+
+
+def _trainable(model: str) -> bool:
+    record = st.session_state.get(OWN_MODEL_RECORD) if model == OWN_MODEL else catalogue().model(model)
+    return record is not None and training_refusal(architecture_of(SameModel(record))) is None
+
+
+def _achieved(gpu: str) -> None:
+    """Show datasheet against achieved of each accelerator for which somebody published it."""
+    st.markdown("**Datasheet against achieved in matrix products, TFLOP/s**")
+    report: AchievedReport = ask("achieved", {"gpu": gpu})
+    names = ", ".join(gpu_label(name) for name in dict.fromkeys(rate.gpu for rate in report.rates))
+    st.caption(f"By stack and date: {names}")
+    show_table(report.tables()[0], "achieved")
