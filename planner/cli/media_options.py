@@ -71,6 +71,7 @@ media_options = stacked(
     click.option(
         "--offload",
         is_flag=True,
+        default=None,
         help="Media models: let weights that do not fit stay with the host.",
     ),
 )

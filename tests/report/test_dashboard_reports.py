@@ -11,7 +11,7 @@ import planner
 from planner.report.accuracy import memory_accuracy_table, serving_accuracy
 from planner.report.buying import buying_sentence, card_facts, place_text
 from planner.report.figures.accuracy import accuracy_figure
-from planner.report.figures.owning import owning_figure
+from planner.report.figures.owning import owning_figure, owning_table
 from planner.report.figures.token_costs import COUNTED, token_costs_figure
 from planner.report.figures.whole_memory import whole_memory_figure
 from planner.report.points import points_table
@@ -90,6 +90,9 @@ def test_owned_hours_add_up_in_the_figure(catalogue):
     for place, answer in enumerate(report.priced):
         assert sum(bar.x[place] for bar in bars) == pytest.approx(answer.price.usd_per_gpu_hour)
     rents = [trace for trace in owning_figure(report).data if trace.type == "scatter"]
+    rows = owning_table(report).to_records()
+    drawn = sorted(value for trace in (*bars, *rents) for value in trace.x if value)
+    assert drawn == sorted(row["usd_per_gpu_hour"] for row in rows if row["part"] != "all")
     assert sum(len(trace.x) for trace in rents) == sum(len(answer.rents) for answer in report.priced)
 
 

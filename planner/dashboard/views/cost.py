@@ -16,7 +16,6 @@ from planner.dashboard.showing import (
     show_named,
     show_rest,
     show_sentence,
-    show_table,
 )
 from planner.report.breakeven_tables import flips_table, tornado_table
 from planner.report.compare_tables import tokens_table
@@ -75,14 +74,11 @@ def _break_even(asked: Mapping[str, Any], key: str) -> None:
 
 
 def _owning() -> None:
-    from planner.report.figures.owning import owning_figure
+    from planner.report.figures.owning import owning_figure, owning_table
 
     report: OwningReport = ask("own", arguments(scenario(), ("gpu",)))
-    show_figure(owning_figure(report), "An hour of an owned GPU, and of a rented one, USD", None, "own")
-    for answer in report.priced:
-        with st.expander(f"The numbers of {gpu_label(answer.gpu.id)}"):
-            show_table(answer.parts_table(report.currency), f"own {answer.gpu.id}")
-            show_table(answer.rents_table(report.currency), f"rent {answer.gpu.id}")
+    title = "An hour of an owned GPU, and of a rented one, USD"
+    show_figure(owning_figure(report), title, owning_table(report), "own")
     show_rest(report, "own")
     with answering():
         _against_owning(report)

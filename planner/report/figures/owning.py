@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.figures.style import INK, SERIES, SIGNS, plain, styled
 from planner.report.sentences import gpu_label
+from planner.report.table import Column, Table
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -13,6 +14,41 @@ if TYPE_CHECKING:
     from planner.report.owning import OwningReport
 
 ROW_PIXELS = 56
+
+COLUMNS = (
+    Column("gpu", "GPU", show=gpu_label),
+    Column("paid", "owned\nor rented"),
+    Column("part", "part or kind"),
+    Column("usd_per_gpu_hour", "USD per\nGPU-hour", right=True, show="{:,.3f}".format),
+    Column("provenance", "from", flexible=True),
+)
+
+
+def owning_table(report: OwningReport) -> Table:
+    """Return the numbers of the figure: parts and sum of owning each GPU, and every kind of rent.
+
+    Parameters
+    ----------
+    report : OwningReport
+        Accelerators with a price of owning.
+
+    Returns
+    -------
+    Table
+    """
+    rows = []
+    for answer in report.priced:
+        price = answer.price
+        assert price is not None
+        parts = [(one.name, one.usd_per_gpu_hour, one.provenance) for one in price.parts]
+        rents = [(kind, rent.usd_per_gpu_hour, rent.provenance) for kind, rent in answer.rents.items()]
+        owned = [*parts, ("all", price.usd_per_gpu_hour, None)]
+        rows += [
+            {"gpu": answer.gpu.id, "paid": paid, "part": part, "usd_per_gpu_hour": usd, "provenance": origin}
+            for paid, lines in (("owned", owned), ("rented", rents))
+            for part, usd, origin in lines
+        ]
+    return Table(COLUMNS, tuple(rows))
 
 
 def owning_figure(report: OwningReport) -> Figure:
