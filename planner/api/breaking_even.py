@@ -104,7 +104,7 @@ def breakeven(
         With one line that says what is wrong and what would be right.
     """
     from planner.api.side_making import Maker, listed, options_of
-    from planner.economics import currency_of, planned_use
+    from planner.economics import PURCHASE, currency_of, planned_use, use_of_purchase
     from planner.measurement.breaking_even import OVERS, WEIGHT_DTYPE
     from planner.measurement.operating_point import CHOICES
     from planner.measurement.predicted import Speculation
@@ -124,6 +124,10 @@ def breakeven(
         "price_kind": price_kind,
     }
     load = {"isl": isl, "osl": osl, "concurrency": concurrency, "context": context, "prefix_hit": prefix_hit}
+    bought = PURCHASE in listed("price_kind", price_kind) or "purchase" in options
+    use = planned_use(book, utilisation, availability)
+    if bought and utilisation is None:
+        use = use_of_purchase(book, options, availability)
     maker = Maker(
         model=model,
         load=load,
@@ -133,7 +137,7 @@ def breakeven(
         throughput=throughput,
         speculation=Speculation(draft, tokens_per_step),
         network_bytes_per_s=network_bytes_per_s,
-        use=planned_use(book, utilisation, availability),
+        use=use,
         catalogue=book,
     )
     both = options_of(given, book)

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 DEFAULT_GPUS = "mi355x,b200,b300"
 """What is compared where nobody names accelerators."""
 
+BOUGHT_UNASKED = (
+    "no kind of rent is quoted of all of them, so they are compared as bought, at list prices; --purchase, "
+    "--hours-a-day, --life-years and --electricity state yours"
+)
+
 
 @reproducible
 @answers_media
@@ -98,7 +103,7 @@ def compare(
     PlannerError
         With one line that says what is wrong and what would be right.
     """
-    from planner.economics import check_kinds, currency_of, planned_use
+    from planner.economics import PURCHASE, check_kinds, currency_of, planned_use, use_of_purchase
     from planner.measurement.operating_point import CHOICES
     from planner.measurement.predicted import Speculation
     from planner.planning.load import full_load
@@ -107,6 +112,10 @@ def compare(
     one_of("throughput", throughput, CHOICES)
     shown = currency_of(currency, usd_rate)
     book = open_catalogue(catalogue)
+    said = []
+    if price is None and price_kind is None and _only_bought(gpu, book):
+        price_kind = PURCHASE
+        said.append(BOUGHT_UNASKED)
     load = {
         "isl": isl,
         "osl": osl,
@@ -126,17 +135,29 @@ def compare(
     )
     full_load(asked.workload)  # refuses lengths that are missing, and a load that is stated twice
     warning = check_kinds({gpu: price.kind for gpu, price in asked.prices.items()}, mixed_kinds)
+    bought = bool(asked.prices) and all(each.kind == PURCHASE for each in asked.prices.values())
+    use = planned_use(book, utilisation, availability)
+    if bought and utilisation is None:
+        use = use_of_purchase(book, options, availability)
     return _report(
         asked,
         throughput=throughput,
         slo=latency_slo(slo_ttft_s, slo_tpot_s, slo_e2e_s),
         speculation=Speculation(draft, tokens_per_step),
         network_bytes_per_s=network_bytes_per_s,
-        use=planned_use(book, utilisation, availability),
-        notes=(warning,) if warning else (),
+        use=use,
+        notes=(*said, warning) if warning else tuple(said),
         api_price=api_price,
         currency=shown,
     )
+
+
+def _only_bought(gpu: str | Gpu | Iterable[str | Gpu], catalogue: Catalogue) -> bool:
+    """Return whether all that is compared is sold to anybody, and not rented on any terms that all share."""
+    from planner.economics import only_bought
+    from planner.planning.question import gpu_records
+
+    return only_bought(gpu_records(gpu, catalogue), catalogue)
 
 
 def _report(

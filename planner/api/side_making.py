@@ -13,6 +13,7 @@ from planner.economics import (
     GIVEN,
     OWN,
     OWNING_ARGUMENTS,
+    PURCHASE,
     HostedPrice,
     PricePerHour,
     Use,
@@ -39,6 +40,9 @@ FLAGS = {
     "price_kind": "--price-kind",
 }
 """Arguments that may name both options, with the option of the command line."""
+
+BOUGHT = (OWN, PURCHASE)
+"""Kinds of prices that have terms of owning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ class Maker:
 
     def _options(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options; terms of owning are none of a side that is rented beside one that is owned."""
-        if chosen["price_kind"] == OWN or not chosen["owned"]:
+        if chosen["price_kind"] in BOUGHT or not chosen["owned"]:
             return dict(self.options)
         return {name: value for name, value in self.options.items() if name not in OWNING_ARGUMENTS}
 
@@ -223,7 +227,10 @@ def options_of(given: Mapping[str, Any], catalogue: Catalogue) -> list[tuple[str
     for place in range(TWO):
         chosen = {key: values[min(place, len(values) - 1)] for key, values in named.items()}
         made.append(
-            (_label(part, chosen[part]), {**chosen, "kinds": kinds, "owned": OWN in named["price_kind"]})
+            (
+                _label(part, chosen[part]),
+                {**chosen, "kinds": kinds, "owned": any(kind in BOUGHT for kind in named["price_kind"])},
+            )
         )
     if made[0][0] == made[1][0]:
         raise InvalidInput(f"{part}: {made[0][0]} is named twice; a break-even is between two options")

@@ -49,6 +49,25 @@ class TermsOfOwning(Record):
     """Power of the site over that of its computers; counted as the electricity is."""
 
 
+class ListPrice(Record):
+    """What a card is sold for to anybody."""
+
+    id: str
+    """The accelerator."""
+    price: Usd
+    """Price of one card when it came out, or now."""
+
+
+class TermsOfPurchase(Record):
+    """How long and how much a bought card is used; a user's options go before each of them."""
+
+    id: str
+    life_years: Count
+    hours_a_day: Count
+    electricity: UsdPerKwh
+    cost_of_capital: Shares
+
+
 class PlannedUse(Record):
     """Which share of paid GPU time serves, where a user does not say."""
 

@@ -37,6 +37,8 @@ ROOTS: Mapping[str, Root] = {
     "fabrics": Root("hardware.yaml", "fabric", "fabrics:LinkFamily"),
     "owning": Root("economics.yaml", "cost of owning", "money:OwnedHardware"),
     "owning_terms": Root("economics.yaml", "terms of owning", "money:TermsOfOwning"),
+    "purchases": Root("prices.yaml", "list price", "money:ListPrice"),
+    "purchase_terms": Root("economics.yaml", "terms of a purchase", "money:TermsOfPurchase"),
     "planned_use": Root("economics.yaml", "use", "money:PlannedUse"),
     "hosted": Root("economics.yaml", "hosted price", "money:HostedOffer"),
     "training_rates": Root("training.yaml", "training rate", "training:TrainingRate"),

@@ -8,7 +8,13 @@ import click
 
 from planner.cli.load_options import network_option, prefix_option, speculation_options, throughput_option
 from planner.cli.media_options import media_options
-from planner.cli.money_options import api_price_option, currency_options, owning_options, use_options
+from planner.cli.money_options import (
+    api_price_option,
+    currency_options,
+    owning_options,
+    purchase_options,
+    use_options,
+)
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -89,6 +95,7 @@ class Range(click.ParamType[tuple[float, float]]):
 @click.option("--mixed-kinds", is_flag=True, help="Compare prices of different kinds all the same.")
 @api_price_option
 @owning_options
+@purchase_options
 @use_options
 @currency_options
 @report_options

@@ -15,7 +15,13 @@ from planner.cli.load_options import (
     throughput_option,
 )
 from planner.cli.media_options import media_options
-from planner.cli.money_options import api_price_option, currency_options, owning_options, use_options
+from planner.cli.money_options import (
+    api_price_option,
+    currency_options,
+    owning_options,
+    purchase_options,
+    use_options,
+)
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -60,6 +66,7 @@ OVERLOADED, DOES_NOT_FIT, MISSES_SLO = 2, 3, 4
 @price_option
 @price_kind_option
 @owning_options
+@purchase_options
 @use_options
 @click.option("--mixed-kinds", is_flag=True, help="Compare prices of different kinds all the same.")
 @api_price_option

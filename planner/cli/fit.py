@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.cli.media_options import media_options
-from planner.cli.money_options import owning_options
+from planner.cli.money_options import owning_options, purchase_options
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -41,6 +41,7 @@ DOES_NOT_FIT = 3
 @price_option
 @price_kind_option
 @owning_options
+@purchase_options
 @report_options
 @click.pass_obj
 def command(

@@ -169,6 +169,23 @@ owning_options = stacked(
     ),
 )
 
+purchase_options = stacked(
+    click.option(
+        "--purchase",
+        type=ByGpu(MOST_USD, "USD", "rtx-4090=1599"),
+        metavar="[GPU=]USD[,...]",
+        help="What a card is bought for, 1599 or rtx-4090=1599; the price kind is then purchase.  "
+        "[default: list prices]",
+    ),
+    click.option(
+        "--hours-a-day",
+        type=Number(0, 24, "hours a day"),
+        metavar="N",
+        help="Hours of a day in which a bought card works.  [default: 8, assumed]",
+    ),
+)
+"""Of cards that are bought; --life-years, --electricity, --cost-of-capital and --kw count too."""
+
 use_options = stacked(
     click.option(
         "--utilisation",

@@ -313,7 +313,7 @@ price_kind_option = click.option(
     "--price-kind",
     metavar="KIND",
     help="Prices of this kind from the catalogue: on-demand, spot, reserved, 3y-rental, TCO-neocloud, ...; "
-    "own works out what owning costs.",
+    "own works out what owning costs, purchase what a bought card does.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

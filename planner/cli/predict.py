@@ -15,7 +15,7 @@ from planner.cli.load_options import (
     speculation_options,
 )
 from planner.cli.media_options import media_options
-from planner.cli.money_options import owning_options
+from planner.cli.money_options import owning_options, purchase_options
 from planner.cli.options import (
     Settings,
     engine_limits_options,
@@ -55,6 +55,7 @@ DOES_NOT_FIT, OVERLOADED = 3, 2
 @price_option
 @price_kind_option
 @owning_options
+@purchase_options
 @report_options
 @click.pass_obj
 def command(

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
         GIVEN,
         OWN,
         OWNING_ARGUMENTS,
+        PURCHASE,
         CostPart,
         PricePerHour,
         catalogue_price,
         given_price,
         terms_given,
     )
+    from planner.economics.purchase import bought_price, only_bought, use_of_purchase
     from planner.economics.rates import hourly_cost_usd, output_rate_per_usd_per_hour
     from planner.economics.use import FULL_LOAD, HOURS_PER_MONTH, HOURS_PER_YEAR, Use
 
@@ -53,6 +55,7 @@ _HOMES = {
     "Owned": "owned",
     "OWNING_ARGUMENTS": "prices",
     "OwningTerms": "owning",
+    "PURCHASE": "prices",
     "Power": "energy",
     "PricePerHour": "prices",
     "TokenCosts": "per_token",
@@ -82,6 +85,9 @@ _HOMES = {
     "power_of": "energy",
     "resale_value": "owning",
     "book_view": "owning",
+    "bought_price": "purchase",
+    "only_bought": "purchase",
+    "use_of_purchase": "purchase",
     "terms_given": "prices",
     "token_costs": "per_token",
     "usd_per_month": "monthly",
@@ -97,6 +103,7 @@ __all__ = [
     "HOURS_PER_YEAR",
     "OWN",
     "OWNING_ARGUMENTS",
+    "PURCHASE",
     "CostPart",
     "Currency",
     "HostedPrice",
@@ -108,6 +115,7 @@ __all__ = [
     "TokenCosts",
     "Use",
     "book_view",
+    "bought_price",
     "cached_weight",
     "capital_recovery_factor",
     "catalogue_price",
@@ -124,6 +132,7 @@ __all__ = [
     "hourly_cost_usd",
     "monthly_cost",
     "offers_of",
+    "only_bought",
     "output_rate_per_usd_per_hour",
     "output_tokens_per_month",
     "own_price",
@@ -135,6 +144,7 @@ __all__ = [
     "terms_given",
     "token_costs",
     "usd_per_month",
+    "use_of_purchase",
 ]
 
 

@@ -19,7 +19,7 @@ USUAL_TERMS = "inferencex"
 INFERRED = "inferred"
 """Confidence of a capex that is worked out from what owning costs at hyperscaler volume: nobody quoted it."""
 
-BY_GPU = ("capex_usd_per_gpu", "kw_per_gpu")
+BY_GPU = ("capex_usd_per_gpu", "kw_per_gpu", "price_usd")
 """Fields that differ from one accelerator to the next, and so may be given by its name."""
 
 

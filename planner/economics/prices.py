@@ -17,6 +17,9 @@ GIVEN = "given"
 OWN = "own"
 """Kind of a price worked out from what owning costs; quotes of others' owning are of the kinds TCO-..."""
 
+PURCHASE = "purchase"
+"""Kind of a price worked out from what a card was bought for, and the hours in which it works."""
+
 API = "api"
 """Kind of a hosted price, which is per token and never per GPU-hour."""
 
@@ -33,6 +36,8 @@ OWNING_ARGUMENTS = {
     "network_capex": "network_usd_per_gpu",
     "spares": "spare_share",
     "staff": "staff_usd_per_gpu_year",
+    "purchase": "price_usd",
+    "hours_a_day": "hours_a_day",
 }
 """Arguments of the front door, spelt as their options, and the fields of `OwningTerms` they stand for."""
 
@@ -97,6 +102,8 @@ class PricePerHour:
         What a price of the kind "own" is the sum of.
     caveats : tuple of str
         What a reader must know before relying on it, the weightiest first.
+    used_share : float
+        Share of the hours that are paid in which the GPU can serve at all; below 1 of a purchase.
     """
 
     usd_per_gpu_hour: float
@@ -105,6 +112,7 @@ class PricePerHour:
     quotes: tuple[Price, ...] = ()
     parts: tuple[CostPart, ...] = ()
     caveats: tuple[str, ...] = ()
+    used_share: float = 1.0
 
 
 def given_price(usd_per_gpu_hour: float) -> PricePerHour:

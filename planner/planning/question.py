@@ -15,6 +15,7 @@ from planner.economics import (
     API,
     OWN,
     OWNING_ARGUMENTS,
+    PURCHASE,
     PricePerHour,
     catalogue_price,
     given_price,
@@ -262,7 +263,8 @@ def prices_of(
     price : float or mapping, optional
         Price of one GPU [USD/h], for all types or by id or alias.
     kind : str, optional
-        Take prices of this kind from the catalogue where none is given; "own" works out what owning costs.
+        Take prices of this kind from the catalogue where none is given; "own" works out what owning costs,
+        and "purchase" what a bought card does, which is taken too where its price or hours are given.
     catalogue : Catalogue
         Where names, quotes and costs of owning are looked up.
     owning : mapping, optional
@@ -274,6 +276,8 @@ def prices_of(
         Prices, and reasons, by accelerator.
     """
     given = _prices_given(types, price, catalogue)
+    if kind is None and any(name in (owning or {}) for name in ("price_usd", "hours_a_day")):
+        kind = PURCHASE
     _check_kind(kind, owning, types, catalogue)
     if kind is None:
         return given, {}
@@ -286,6 +290,10 @@ def prices_of(
                 from planner.economics.owned import own_price  # late: most questions own nothing
 
                 given[record.id] = own_price(record, catalogue, owning)
+            elif kind == PURCHASE:
+                from planner.economics.purchase import bought_price  # late, likewise
+
+                given[record.id] = bought_price(record, catalogue, owning)
             else:
                 quotes = catalogue.prices(record.id)
                 given[record.id] = catalogue_price(gpu=record.id, kind=kind, quotes=quotes)
@@ -315,12 +323,12 @@ def _check_kind(
         raise InvalidInput(f"price_kind: {shorten(kind)} is no name of a kind, such as on-demand")
     if kind == API:
         raise InvalidInput("price_kind: a hosted API asks a price per token, and none per GPU-hour")
-    if kind != OWN:
+    if kind not in (OWN, PURCHASE):
         stated = [name for name, value in (owning or {}).items() if value is not None]
         if stated:
             named = next(name for name, field in OWNING_ARGUMENTS.items() if field == stated[0])
-            raise InvalidInput(f"{named}: a term of owning needs the price kind own")
-        known = [*(each.value for each in PriceKind), OWN]
+            raise InvalidInput(f"{named}: a term of owning needs the price kind own or purchase")
+        known = [*(each.value for each in PriceKind), OWN, PURCHASE]
         if kind is not None and kind not in known:
             raise unknown_name("price kind", kind, known)
     else:
