@@ -114,9 +114,7 @@ def layer_work(layer: Layer, tp: int) -> LayerWork:
         if found:
             products += found
             blocks += 1
-            width += sum(
-                one.outputs if split is Split.COLUMN else one.inputs for one, split in _split(block, tp)
-            )
+            width += _split_width(block, tp)
     held = [_elements(tensor, tp) for tensor in layer.tensors()]
     matrices = [_elements(tensor, tp) for tensor in _matrices(layer)]
     return LayerWork(tuple(products), width, blocks, sum(held), sum(matrices), layer.mixings())

@@ -47,15 +47,15 @@ what_options = stacked(
     click.option(
         "--gpus",
         type=_gpus(),
-        metavar="N",
+        metavar="TOTAL",
         help="GPUs of the run.  [default: what the sizes make, or the fewest that hold it]",
     ),
 )
 
 layout_options = stacked(
-    click.option("--tp", type=_gpus(), metavar="N", help="Tensor-parallel size.  [default: searched]"),
-    click.option("--pp", type=_gpus(), metavar="N", help="Pipeline stages.  [default: searched]"),
-    click.option("--dp", type=_gpus(), metavar="N", help="Copies of the model.  [default: searched]"),
+    click.option("--tp", type=_gpus(), metavar="SIZE", help="Tensor-parallel size.  [default: searched]"),
+    click.option("--pp", type=_gpus(), metavar="STAGES", help="Pipeline stages.  [default: searched]"),
+    click.option("--dp", type=_gpus(), metavar="COPIES", help="Copies of the model.  [default: searched]"),
     click.option(
         "--fsdp",
         type=Count(0, 3, "stages of ZeRO"),
