@@ -48,6 +48,7 @@ COMMANDS = (
     "measure",
     "ui",
     "mcp",
+    "completion",
 )
 """Each stands in the module of its name and is imported when it is asked for."""
 
@@ -77,6 +78,10 @@ class LazyGroup(click.Group):
             return None
         command = importlib.import_module(f"planner.cli.{MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
+        if ctx.resilient_parsing:  # a shell asks how a word may go on
+            from planner.cli.completion import complete_names
+
+            complete_names(command)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -108,8 +113,12 @@ class LazyGroup(click.Group):
 def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
         import planner
+        from planner.measurement.own_file import own_catalogue
 
-        click.echo(f"planner {planner.__version__}")
+        book = own_catalogue()
+        levels = book.calibrated("calibration")
+        made = f"calibrated {levels[0].date}" if levels else "not calibrated"
+        click.echo(f"planner {planner.__version__}, catalogue {book.short_digest}, {made}")
         ctx.exit()
 
 
@@ -124,7 +133,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Print the version.",
+    help="Print the version, the digest of the catalogue and the date of its calibration.",
 )
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:

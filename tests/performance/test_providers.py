@@ -37,23 +37,26 @@ def cli_estimate(model_path, system_name, *, backend_name="trtllm", isl=1024, ba
         per_ops_source={"mix_step": {"a": "silicon", "b": "empirical"}},
     )
 """
-SHIPPED = ("meta-llama--Meta-Llama-3.1-8B", "Qwen--Qwen3-32B", "deepseek-ai--DeepSeek-R1")
+SHIPPED = {"meta-llama/Meta-Llama-3.1-8B", "Qwen/Qwen3-32B", "deepseek-ai/DeepSeek-R1"}
 LOAD = {"isl": 1000, "osl": 1000, "concurrency": 64, "throughput": "aiconfigurator"}
 
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
     """Install a package of the interface; its version and what it says of the self-test may be chosen."""
-    names = ("aiconfigurator", "aiconfigurator.cli", "aiconfigurator.cli.api", "aiconfigurator_core")
+    core = ("aiconfigurator_core", "aiconfigurator_core.sdk", "aiconfigurator_core.sdk.common")
+    names = ("aiconfigurator", "aiconfigurator.cli", "aiconfigurator.cli.api", *core)
 
     def install(version="0.12.0", tpot=9.659, name="aiconfigurator", module=FAKE):
-        for part in ("aiconfigurator", "aiconfigurator/cli", "aiconfigurator_core"):
+        for part in (
+            "aiconfigurator",
+            "aiconfigurator/cli",
+            "aiconfigurator_core",
+            "aiconfigurator_core/sdk",
+        ):
             (tmp_path / part).mkdir()
             (tmp_path / part / "__init__.py").touch()
-        configs = tmp_path / "aiconfigurator_core" / "model_configs"
-        configs.mkdir()
-        for model in SHIPPED:
-            (configs / f"{model}_config.json").write_text("{}")
+        (tmp_path / "aiconfigurator_core/sdk/common.py").write_text(f"DefaultHFModels = {SHIPPED}")
         (tmp_path / "aiconfigurator/cli/api.py").write_text(module.replace("{tpot}", str(tpot)))
         info = tmp_path / f"{name}-{version}.dist-info"
         info.mkdir()

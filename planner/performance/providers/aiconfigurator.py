@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from planner.distribution import installing
@@ -27,7 +25,7 @@ NAME = "aiconfigurator"
 PACKAGES = ("aiconfigurator", "aisimulate")
 """Both hold the same interface in the versions tried; the second is the successor's name."""
 
-INTERFACE, TABLES = "aiconfigurator.cli.api", "aiconfigurator_core"
+INTERFACE, MODELS = "aiconfigurator.cli.api", "aiconfigurator_core.sdk.common"
 TRIED = "0.12."
 """Versions whose interface and self-test are known."""
 
@@ -69,7 +67,7 @@ class Installed:
     label: str
     interface: Any
     models: Mapping[str, str]
-    """Repositories whose configuration it ships, by their bare names."""
+    """Repositories whose configuration it ships, by their bare names; others it would download."""
 
 
 class AIConfigurator:
@@ -112,10 +110,9 @@ class AIConfigurator:
             "kvcache_quant_mode": KV[sizes.kv_dtype],
             **quantisation,
         }
+        experts = {"moe_tp_size": sizes.tp * sizes.dp // sizes.ep, "moe_ep_size": sizes.ep}
         with _quiet():
-            if found.interface.check_is_moe(repository):
-                asked |= {"moe_tp_size": sizes.tp * sizes.dp // sizes.ep, "moe_ep_size": sizes.ep}
-            result = _estimated(found, repository, system, asked)
+            result = _estimated(found, repository, system, asked, experts)
         raw = result.raw
         if (backend, raw.get("gemm")) == SLOW_GEMM:
             raise Unsupported(
@@ -181,18 +178,10 @@ def installed() -> Installed:
     try:
         with _quiet():
             interface = import_module(INTERFACE)
-    except ImportError as error:
+            models = {_bare(name): name for name in sorted(import_module(MODELS).DefaultHFModels)}
+    except (ImportError, AttributeError) as error:
         raise Unsupported(f"{package} {number} cannot be imported: {error}") from None
-    return Installed(f"{package} {number}", interface, _shipped_models())
-
-
-def _shipped_models() -> dict[str, str]:
-    """Return the repositories whose configuration lies in the package: others it would download."""
-    home = find_spec(TABLES)
-    folders = list(home.submodule_search_locations or ()) if home else []
-    files = (file for folder in folders for file in (Path(folder) / "model_configs").glob("*--*_config.json"))
-    names = (file.name.removesuffix("_config.json").replace("--", "/", 1) for file in files)
-    return {_bare(name): name for name in names if not name.endswith("_hf_quant")}
+    return Installed(f"{package} {number}", interface, models)
 
 
 def _bare(repository: str) -> str:
@@ -230,17 +219,20 @@ def self_test(found: Installed) -> None:
     model, system, backend, batch, isl, osl = SELF_TEST
     asked = {"backend_name": backend, "batch_size": batch, "isl": isl, "osl": osl}
     with _quiet():
-        said = float(_estimated(found, model, system, asked).tpot)
+        said = float(_estimated(found, model, system, asked, {}).tpot)
     if not abs(said / EXPECTED_TPOT_MS - 1) <= SELF_TEST_TOLERANCE:
         raise Unsupported(
             f"{found.label} fails its self-test: a TPOT of {said:.3f} ms instead of {EXPECTED_TPOT_MS}"
         )
 
 
-def _estimated(found: Installed, model: str, system: str, asked: Mapping[str, Any]) -> Any:
-    """Return its estimate; whatever it raises is a reason in one line."""
+def _estimated(
+    found: Installed, model: str, system: str, asked: Mapping[str, Any], experts: Mapping[str, int]
+) -> Any:
+    """Return its estimate, with sizes of experts where the model has any; what it raises is a reason."""
     try:
-        return found.interface.cli_estimate(model, system, **asked)
+        more = experts if found.interface.check_is_moe(model) else {}
+        return found.interface.cli_estimate(model, system, **asked, **more)
     except Exception as error:  # it raises errors of its own, of pandas and of its Rust core
         reason = " ".join(str(error).split())[:240] or type(error).__name__
         raise Unsupported(f"{found.label} has no answer: {reason}") from None
@@ -249,7 +241,7 @@ def _estimated(found: Installed, model: str, system: str, asked: Mapping[str, An
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep its log and its warnings off the terminal: an answer is ours, and an error one line."""
-    loggers = [logging.getLogger(name) for name in (*PACKAGES, TABLES)]
+    loggers = [logging.getLogger(name) for name in (*PACKAGES, "aiconfigurator_core")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
