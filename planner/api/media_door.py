@@ -16,6 +16,7 @@ from planner.errors import InvalidInput, UnknownName, nearest_names, shorten
 from planner.report.base import Report
 from planner.scenario.media_options import MEDIA_OPTIONS
 
+ROOT = "media_models"
 P = ParamSpec("P")
 R = TypeVar("R", bound=Report)
 
@@ -41,6 +42,7 @@ def answers_media(function: Callable[P, R]) -> Callable[P, R]:
         book = open_catalogue(cast(Any, kwargs.get("catalogue")))
         if not is_media(book, kwargs.get("model")):
             _refuse_sizes(book, kwargs)
+            _name_nearest(book, kwargs.get("model"))
             plain = {name: value for name, value in kwargs.items() if name not in MEDIA_OPTIONS}
             return function(*args, **cast(Any, plain))
         from planner.api.media import answer_media
@@ -54,10 +56,10 @@ def is_media(catalogue: Catalogue, model: object) -> bool:
     """Return whether a name, or a record, is that of a media model."""
     if not isinstance(model, str):
         return model is not None and hasattr(model, "makes")
-    if not model.strip() or not catalogue.ids("media_models"):
+    if not model.strip() or not catalogue.ids(ROOT):
         return False
     try:
-        catalogue.resolve("media_models", model)
+        catalogue.resolve(ROOT, model)
     except UnknownName:
         return False
     return True
@@ -72,13 +74,28 @@ def _refuse_sizes(catalogue: Catalogue, given: dict[str, Any]) -> None:
     try:
         catalogue.resolve("models", cast(str, model))
     except UnknownName:
-        root = "media_models"
-        names = [one for key in catalogue.ids(root) for one in (key, *catalogue.aliases(root, key))]
-        near = nearest_names(str(model), names) or catalogue.ids(root)
+        near = _nearest(catalogue, str(model)) or catalogue.ids(ROOT)
         raise InvalidInput(
             f"{name}: asked of media models, and {shorten(model)} is none; nearest: {', '.join(near)}"
         ) from None
     raise InvalidInput(
         f"{name}: {model} is a language model, whose load is isl, osl and concurrency; sizes and steps are "
-        f"asked of media models, such as {', '.join(catalogue.ids('media_models'))}"
+        f"asked of media models, such as {', '.join(catalogue.ids(ROOT))}"
     )
+
+
+def _nearest(catalogue: Catalogue, name: str) -> list[str]:
+    names = [one for key in catalogue.ids(ROOT) for one in (key, *catalogue.aliases(ROOT, key))]
+    return nearest_names(name, names)
+
+
+def _name_nearest(catalogue: Catalogue, model: object) -> None:
+    """Name media models too where a name is that of no model, and of no file or repository."""
+    if not isinstance(model, str) or "/" in model or model.endswith(".json"):
+        return
+    try:
+        catalogue.resolve("models", model)
+    except UnknownName as error:
+        near = _nearest(catalogue, model)
+        if near and "unknown model" in str(error):
+            raise UnknownName(f"{error}; media models: {', '.join(near)}") from None

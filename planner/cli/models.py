@@ -14,9 +14,9 @@ from planner.cli.catalogue_commands import (
 from planner.cli.options import Settings, catalogue_option, json_option, out_option, output_options
 
 
-@click.group(cls=ListingGroup, short_help="List, search and show language models.")
+@click.group(cls=ListingGroup, short_help="List, search and show models.")
 def command() -> None:
-    """List, search and show the language models of the catalogue.
+    """List, search and show the models of the catalogue: language models, and media models after them.
 
     Without a command it lists. The column config says whether a model's configuration was read (published)
     or is recalled or inferred; parameters and weights are counted from the checkpoint.
@@ -26,6 +26,7 @@ def command() -> None:
       planner models
       planner models qwen3
       planner models recalled --csv
+      planner models media
       planner models show kimi-k3
       planner models show deepseek-r1 --json
     """
@@ -45,14 +46,14 @@ def list_models(
       planner models list
       planner models list kimi
     """
-    from planner.report.listings import models_table
+    from planner.report.media_listing import all_models_table
 
     book = settings.catalogue()
     print_listing(
-        models_table(book, " ".join(search)),
+        all_models_table(book, " ".join(search)),
         name="models",
         search=search,
-        known=lambda: names_in(book, "models"),
+        known=lambda: [*names_in(book, "models"), *names_in(book, "media_models")],
         as_json=as_json,
         as_csv=as_csv,
         out=out,
@@ -73,10 +74,18 @@ def show(settings: Settings, model: str, as_json: bool, out: str | None) -> None
     \b
     Examples:
       planner models show kimi-k3
+      planner models show flux.1-dev
       planner models show ./my-model/config.json
     """
+    from planner.api.media_door import is_media
     from planner.catalogue.imported import model_from
     from planner.report.details import model_detail
 
     catalogue = settings.catalogue()
+    if is_media(catalogue, model):
+        from planner.catalogue.media import media_model
+        from planner.report.media_listing import media_detail
+
+        print_detail(media_detail(media_model(catalogue, model), catalogue), as_json=as_json, out=out)
+        return
     print_detail(model_detail(model_from(model, catalogue).model, catalogue), as_json=as_json, out=out)

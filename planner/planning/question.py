@@ -21,7 +21,7 @@ from planner.economics import (
     given_price,
     terms_given,
 )
-from planner.errors import InvalidInput, PlannerError, Unsupported, shorten, unknown_name
+from planner.errors import InvalidInput, PlannerError, UnknownName, Unsupported, shorten, unknown_name
 from planner.memory.built import SameModel, architecture_of
 from planner.planning.sizing import Sizes
 from planner.scenario import Deployment, Workload
@@ -148,10 +148,23 @@ def chosen_model(model: str | os.PathLike[str] | Model, catalogue: Catalogue) ->
     if isinstance(model, Model):
         return ModelChoice(model)
     if isinstance(model, str | os.PathLike) and isinstance(os.fspath(model), str):
+        _refuse_media(os.fspath(model), catalogue)
         chosen = model_from(os.fspath(model), catalogue)
         _check_config(chosen.model, catalogue)
         return chosen
     raise InvalidInput(f"model: {shorten(model)} is neither a name, nor a path, nor a record of a model")
+
+
+def _refuse_media(name: str, catalogue: Catalogue) -> None:
+    """Refuse a model that makes pictures, videos or meshes: it has no tokens to be asked about."""
+    try:
+        key = catalogue.resolve("media_models", name)
+    except UnknownName:
+        return
+    raise InvalidInput(
+        f"model: {key} is a media model; fit, predict, compare, plan and breakeven answer for it, with sizes "
+        "and steps instead of tokens"
+    )
 
 
 def _check_config(model: Model, catalogue: Catalogue) -> None:
