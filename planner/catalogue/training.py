@@ -57,6 +57,8 @@ class TrainingModel(Sourced):
     """Share of transfers between stages that hides. *Assumed.*"""
     bandwidth_share: Share = 0.8
     """Memory bandwidth that elementwise kernels reach. *Assumed.*"""
+    host_bytes_per_s: Annotated[float, Field(gt=0)] = 25e9
+    """What copies between host and card reach, as PCIe 4.0 x16 does [bytes/s]. *Assumed.*"""
     launch_s: Annotated[float, Field(gt=0)] = 6e-6
     """Floor of one kernel [s]. *Assumed.*"""
     peak_share: dict[str, Share]

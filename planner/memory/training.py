@@ -7,6 +7,7 @@ whose ``s b h (34 + 5 a s / h)`` for a layer of GPT with dropout is what `activa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ NORM_BYTES, INPUT_BYTES, FP8_INPUT_BYTES, MASK_BYTES = 2.0, 2.0, 1.0, 1.0
 """Around one block: inputs of its norm and of its projections, these in FP8, and a mask of dropout."""
 SCORE_BYTES, DROPPED_SCORE_BYTES = 2.0, 5.0
 """Scores where attention is not fused: softmax (2), and with dropout its mask (1) and output (2) [bytes]."""
+PAGE_BYTES = 2.0**21
+"""What a paged optimiser moves to the host at once."""
 RESERVE_BYTES, RESERVE_SHARE = 1.5e9, 0.04
 """Context of the device and buffers of collectives; and what the allocator cannot use. *Assumed.*"""
 
@@ -56,10 +59,13 @@ class TrainingMemory:
         By part [bytes].
     usable_bytes : float
         What a process can get [bytes].
+    paged_bytes : float
+        Optimiser states that stay on the host beside it [bytes].
     """
 
     parts_bytes: Mapping[str, float]
     usable_bytes: float
+    paged_bytes: float = 0.0
 
     @property
     def total_bytes(self) -> float:
@@ -188,7 +194,16 @@ def training_memory(architecture: Architecture, run: TrainingRun, gpu: Gpu) -> T
     }
     if run.pp > 1:
         parts["logits"] = 0.0  # the last stage has them, and few activations beside
-    return TrainingMemory(parts, gpu.usable_bytes)
+    paged = 0.0
+    if run.method == "qlora":
+        paged = _paged(optimiser, sum(parts.values()) - gpu.usable_bytes)
+        parts["optimiser"] -= paged
+    return TrainingMemory(parts, gpu.usable_bytes, paged)
+
+
+def _paged(optimiser: float, missing: float) -> float:
+    """Return what QLoRA's paged optimiser leaves on the host: whole pages of what does not fit [bytes]."""
+    return min(optimiser, max(0.0, math.ceil(missing / PAGE_BYTES) * PAGE_BYTES))
 
 
 def check_one_layer(architecture: Architecture, run: TrainingRun, gpu: Gpu, name: str) -> None:

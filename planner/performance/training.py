@@ -22,7 +22,7 @@ from planner.architecture.totals import linear_flops_per_token
 from planner.architecture.training import LayerWork, Product, adapters, layer_work
 from planner.catalogue import Gpu
 from planner.catalogue.training import TrainingModel
-from planner.memory.training import NF4_BYTES, stage_parameters
+from planner.memory.training import NF4_BYTES, stage_parameters, training_memory
 from planner.performance.collectives import collective_s
 from planner.performance.fabric import Fabric
 from planner.scenario.training import TrainingRun
@@ -335,9 +335,14 @@ def _exposed(sent_s: float, beside_s: float, machine: Machine) -> float:
 
 
 def _optimiser(architecture: Architecture, run: TrainingRun, machine: Machine) -> float:
+    """Return the traffic of the optimiser, states that it pages to the host and back among it [s]."""
     _, trained = stage_parameters(architecture, run)
     held = trained / (run.dp if run.fsdp else 1)
-    return OPTIMISER_BYTES * held / machine.memory_bytes_per_s
+    here = OPTIMISER_BYTES * held / machine.memory_bytes_per_s
+    if run.method != "qlora":
+        return here
+    paged = training_memory(architecture, run, machine.gpu).paged_bytes
+    return here + 2 * paged / machine.model.host_bytes_per_s
 
 
 def training_flops_per_token(architecture: Architecture, run: TrainingRun) -> tuple[float, float]:

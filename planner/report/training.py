@@ -122,6 +122,10 @@ class TrainAnswer:
                     "%", " %"
                 )
             )
+        if memory.paged_bytes:
+            said.append(
+                f"{memory.paged_bytes / GIB:,.1f} GiB of optimiser states are paged to the host, as QLoRA does"
+            )
         if run.tp > trained.gpu.node_gpus:
             said.append(f"TP {run.tp} crosses nodes of {trained.gpu.node_gpus} GPUs, which is slow")
         if trained.no_price:

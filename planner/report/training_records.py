@@ -70,6 +70,7 @@ def train_record(answer: TrainAnswer) -> dict[str, Any]:
         "memory": {
             **{f"{part}_gib": size / GIB for part, size in memory.parts_bytes.items()},
             "total_gib": memory.total_bytes / GIB,
+            "paged_to_host_gib": memory.paged_bytes / GIB,
             "usable_gib": memory.usable_bytes / GIB,
         },
         "training_tokens": trained.tokens,
