@@ -33,8 +33,8 @@ OWN_MODEL = "your config.json"
 
 MOST_GPUS = 8
 LONGEST_VALUE = 500
-ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp")
-WEIGHT_DTYPES = ("bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4")
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "mlc-llm", "exllamav2")
+WEIGHT_DTYPES = ("bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4", "q4_k_m", "q8_0")
 KV_DTYPES = ("auto", "bf16", "fp8")
 PRICE_KINDS = tuple(kind.value for kind in PriceKind)
 
