@@ -13,10 +13,22 @@ from planner.dashboard.scenario import read_link, write_link
 from planner.dashboard.showing import answering
 from planner.dashboard.text import plain
 
-PAGES = ("overview", "fit", "compare", "frontier", "cost", "plan", "training", "measure", "catalogue", "accuracy")
+PAGES = (
+    "overview",
+    "fit",
+    "compare",
+    "frontier",
+    "cost",
+    "plan",
+    "training",
+    "media",
+    "measure",
+    "catalogue",
+    "accuracy",
+)
 """Modules of `planner.dashboard.views`. They have no icons: browsers would fetch those from elsewhere."""
 
-WITHOUT_QUESTION = ("measure", "catalogue", "accuracy")
+WITHOUT_QUESTION = ("media", "measure", "catalogue", "accuracy")
 """Pages that no scenario changes."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.catalogue.media import MediaRun
+from planner.measurement.media import LeftOut
 from planner.memory.media import OFFLOADED, RESIDENT, SWAPPED, MediaPart
 from planner.performance.media import rate_of
 from planner.report.sentences import gpu_label
@@ -175,3 +176,41 @@ def source_rows(answer: MediaAnswer) -> Iterator[dict[str, Any]]:
 
 def _run_text(run: MediaRun) -> str:
     return f"published time of {run.model} on {gpu_label(run.gpu)}, {run.seconds:,.2f} s"
+
+
+LEFT_OUT_COLUMNS = (
+    Column("model", "model"),
+    Column("gpu", "GPU", show=gpu_label),
+    Column("published_s", "published\ns", right=True, show=_SECONDS),
+    Column("predicted_s", "predicted\ns", right=True, show=_SECONDS),
+    Column("error", "off by", right=True, show="{:+.1%}".format),
+    Column("attention_share", "attention,\nof peak", right=True, show="{:.1%}".format),
+    Column("calibrated_on", "attention from", flexible=True),
+)
+
+
+def left_out_table(found: Sequence[LeftOut]) -> Table:
+    """Return published runs beside what is predicted of each without it.
+
+    Parameters
+    ----------
+    found : sequence of LeftOut
+        As `planner.measurement.media.leave_one_out` gives them.
+
+    Returns
+    -------
+    Table
+    """
+    rows = tuple(
+        {
+            "model": one.run.model,
+            "gpu": one.run.gpu,
+            "published_s": one.run.seconds,
+            "predicted_s": one.time.seconds,
+            "error": one.error,
+            "attention_share": one.attention,
+            "calibrated_on": ", ".join(one.calibrated_on) or "no published run",
+        }
+        for one in found
+    )
+    return Table(LEFT_OUT_COLUMNS, rows, "Published times, each predicted without itself")
