@@ -9,6 +9,7 @@ from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import IllegalDeployment, InvalidInput
 from planner.memory import MemoryFit, fit_memory, smallest_deployment
 from planner.scenario import Deployment, Workload
+from planner.scenario.offload import runs_on_cpu
 from planner.scenario.records import Scenario, Size
 
 
@@ -96,7 +97,7 @@ def judge(
             return Judgement(given, None, given, smallest if gpu.whole_nodes else None)
         return Judgement(given, None, smallest)
     if smallest is None:
-        one_node = usual(Sizes(gpus=gpu.node_gpus), that_fits=False)
+        one_node = usual(Sizes(gpus=1 if runs_on_cpu(base) else gpu.node_gpus), that_fits=False)
         return Judgement(one_node, one_node, None)
     if smallest.deployment.gpus == gpu.node_gpus:
         return Judgement(smallest, smallest, smallest)

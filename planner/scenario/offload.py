@@ -56,6 +56,11 @@ def asks_offload(deployment: Deployment) -> bool:
     )
 
 
+def runs_on_cpu(deployment: Deployment) -> bool:
+    """Return whether a deployment asks for layers or experts on the CPU, which is planned beside one GPU."""
+    return deployment.ngl is not None or deployment.n_cpu_moe is not None
+
+
 def offload_plan(deployment: Deployment, architecture: Architecture, engine: str) -> OffloadPlan:
     """Return what a deployment leaves off the GPU.
 

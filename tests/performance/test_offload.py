@@ -172,6 +172,16 @@ def test_layers_that_do_not_fit_have_no_rate(catalogue):
         )
 
 
+def test_what_does_not_fit_beside_the_cpu_is_told_of_one_card():
+    from planner import predict
+
+    answer = predict(
+        model="gpt-oss-20b", gpu="rtx-4060", engine="llama.cpp", n_cpu_moe=0, isl=64, osl=64
+    ).answers[0]
+    assert (answer.answered, answer.fit.gpus) == (False, 1)
+    assert any("n_cpu_moe" in text or "ngl" in text for text in answer.fit.memory.remedies)
+
+
 BOOK = load_catalogue()
 
 
