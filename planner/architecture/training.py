@@ -47,6 +47,8 @@ class LayerWork:
         Matrix products of a token; matrices that read the same input are one.
     split_width : int
         Elements of one token that the ranks divide: outputs of the projections and inputs of the way back.
+    mixed_width, plain_width : int
+        Those of them that are inputs of the way back: of attention, and of blocks that mix no tokens.
     blocks : int
         Blocks that project the stream and back; each has a norm before it and a sum after it.
     parameters : int
@@ -59,6 +61,8 @@ class LayerWork:
 
     products: tuple[Product, ...]
     split_width: int
+    mixed_width: int
+    plain_width: int
     blocks: int
     parameters: int
     matrix_parameters: int
@@ -108,16 +112,19 @@ def layer_work(layer: Layer, tp: int) -> LayerWork:
     LayerWork
     """
     products: list[Product] = []
-    width = blocks = 0
+    width = mixed = plain = blocks = 0
     for block in layer.blocks:
         found = _block_products(block, tp)
         if found:
             products += found
             blocks += 1
             width += _split_width(block, tp)
+            back = sum(one.inputs for one, kind in _split(block, tp) if kind is Split.ROW)
+            mixed, plain = (mixed + back, plain) if block.mixings() else (mixed, plain + back)
     held = [_elements(tensor, tp) for tensor in layer.tensors()]
     matrices = [_elements(tensor, tp) for tensor in _matrices(layer)]
-    return LayerWork(tuple(products), width, blocks, sum(held), sum(matrices), layer.mixings())
+    widths = (width, mixed, plain)
+    return LayerWork(tuple(products), *widths, blocks, sum(held), sum(matrices), layer.mixings())
 
 
 def adapters(layer: Layer, tp: int, rank: int, chosen: Chosen) -> tuple[Product, ...]:

@@ -136,16 +136,20 @@ def activation_bytes_per_token(
     float
         ``2 h`` where whole layers are recomputed; else 4 bytes an element of the stream for each block (5
         with dropout, 3 in FP8), 2 for what the ranks divide, and 2 for each score where attention is not
-        fused and its core is kept (5 with dropout).
+        fused and its core is kept (5 with dropout). FP8 keeps the input of the MLP's way back in one byte,
+        and that of attention in one beside the two that attention itself keeps.
     """
     again = recompute or run.recompute
     shared = run.tp if run.sequence_parallel else 1
     if again == "full":
         return HALF * hidden / shared
-    stream = NORM_BYTES + (FP8_INPUT_BYTES if run.dtype == "fp8" else INPUT_BYTES)
+    fp8 = run.dtype == "fp8"
+    stream = NORM_BYTES + (FP8_INPUT_BYTES if fp8 else INPUT_BYTES)
     if run.dropout:
         stream += MASK_BYTES
     kept = stream * work.blocks * hidden / shared + HALF * work.split_width
+    if fp8:
+        kept += FP8_INPUT_BYTES * work.mixed_width - (HALF - FP8_INPUT_BYTES) * work.plain_width
     if run.attention == "unfused" and again == "none":
         heads = sum(mixing.rank_heads(run.tp) for mixing in work.mixings)
         kept += (DROPPED_SCORE_BYTES if run.dropout else SCORE_BYTES) * heads * run.seq_len

@@ -124,7 +124,7 @@ class TrainAnswer:
             )
         if memory.paged_bytes:
             said.append(
-                f"{memory.paged_bytes / GIB:,.1f} GiB of optimiser states are on the host, as QLoRA pages them"
+                f"{memory.paged_bytes / GIB:,.1f} GiB of optimiser states are on the host: QLoRA pages them"
             )
         if run.tp > trained.gpu.node_gpus:
             said.append(f"TP {run.tp} crosses nodes of {trained.gpu.node_gpus} GPUs, which is slow")
