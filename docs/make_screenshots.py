@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from planner.cli.ui import flags
 
@@ -25,6 +25,15 @@ DOCS = Path(__file__).resolve().parent
 SIZE = {"width": 1400, "height": 1500}
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 LONGEST_S = 60
+STILL_MS = 400
+STILL = """
+still => new Promise(done => {
+  let timer = setTimeout(done, still)
+  new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(done, still) })
+    .observe(document.body, {subtree: true, childList: true, attributes: true})
+})
+"""
+"""Ends once nothing of the page has changed for so long."""
 
 
 @contextmanager
@@ -55,26 +64,31 @@ def _answering(address: str) -> str:
 
 
 @contextmanager
-def browsing(**context: object) -> Iterator[Page]:
-    """Open a page of a headless Chromium."""
+def chromium() -> Iterator[Browser]:
+    """Start a headless Chromium."""
+    if CHROMIUM is None:
+        raise FileNotFoundError("no chromium; `apt-get install chromium`, or name it by CHROMIUM=PATH")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         try:
-            yield browser.new_context(**context).new_page()  # type: ignore[arg-type]
+            yield browser
         finally:
             browser.close()
 
 
 def complete(page: Page) -> None:
-    """Wait until a page has been drawn."""
+    """Wait until the script of a page has ended, and nothing has changed for a while."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
     page.get_by_test_id("stMainBlockContainer").locator("p, h4").first.wait_for()
-    page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget]')")
-    page.wait_for_timeout(1500)  # figures move into place
+    page.evaluate(STILL, STILL_MS)
 
 
 def main() -> None:
     """Take the picture of the first screen."""
-    with serving() as address, browsing(viewport=SIZE) as page:
+    with serving() as address, chromium() as browser:
+        page = browser.new_page(viewport=SIZE)
         page.goto(address)
         page.locator(".js-plotly-plot").nth(2).wait_for(timeout=1000 * LONGEST_S)
         complete(page)

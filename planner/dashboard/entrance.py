@@ -41,6 +41,17 @@ OUTDATED = (b"content-length", b"etag", b"last-modified")
 
 OPEN_AFTER_S = 0.5
 
+SCRIPT = """
+window.__streamlit = {BACKEND_BASE_URL: window.location.origin};
+history.pushState = (push => (state, title, url) => {
+  const to = new URL(url ?? "", location.href);
+  const bare = to.pathname === location.pathname && !location.search;
+  return bare ? history.replaceState(state, title, url) : push(state, title, url);
+})(history.pushState.bind(history));
+"""
+"""Where the server is; and a page that writes its scenario into a bare address takes the place of that in the
+history, for whoever goes back to the bare one is sent forward again."""
+
 
 def head() -> str:
     """Return what stands at the top of the page."""
@@ -50,7 +61,7 @@ def head() -> str:
         for part in DRAWS
         for file in sorted(scripts.glob(f"{part}.*.js"))
     )
-    return f"<script>window.__streamlit = {{BACKEND_BASE_URL: window.location.origin}}</script>{early}"
+    return f"<script>{SCRIPT}</script>{early}"
 
 
 class Entrance:
