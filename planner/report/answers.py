@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.catalogue import Gpu, Model
+from planner.planning.one_card import one_card_notes
 from planner.planning.question import Question
 from planner.planning.sizing import Judgement
 from planner.report.fit import FitAnswer
@@ -49,7 +50,11 @@ def fit_answer(asked: Question, gpu: Gpu, judged: Judgement) -> FitAnswer:
         variant=weights.variant,
         price=asked.prices.get(gpu.id),
         no_price=asked.unpriced.get(gpu.id),
-        notes=(*_notes(asked.model), *layout_notes(judged, gpu, asked.sizes)),
+        notes=(
+            *_notes(asked.model),
+            *layout_notes(judged, gpu, asked.sizes),
+            *one_card_notes(asked, gpu, judged),
+        ),
     )
 
 

@@ -172,6 +172,19 @@ def test_layers_that_do_not_fit_have_no_rate(catalogue):
         )
 
 
+def test_one_card_alone_is_named_where_several_are_chosen():
+    from planner import fit
+
+    # hardware-corner.net, 2025-11: 13 layers of gpt-oss-120b fit an RTX 3090, or all but some experts.
+    asked = {"model": "gpt-oss-120b", "gpu": "rtx-3090", "engine": "llama.cpp", "context": 8192}
+    notes = [note for note in fit(**asked).answers[0].notes if "alone holds it" in note]
+    assert notes == [
+        "one rtx-3090 alone holds it with the experts of 24 of 36 layers on the CPU (n_cpu_moe 24), or "
+        "13 of 36 layers and the output on the GPU (ngl 14), the others on the CPU"
+    ]
+    assert not [note for note in fit(**asked, gpus=3).answers[0].notes if "alone holds it" in note]
+
+
 def test_what_does_not_fit_beside_the_cpu_is_told_of_one_card():
     from planner import predict
 
