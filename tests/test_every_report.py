@@ -23,6 +23,8 @@ QUESTIONS = {
     "breakeven": {**SHORT, "gpu": "h100,mi300x", "concurrency": 8, "price": {"h100": 2.5, "mi300x": 2.0}},
     "own": {"gpu": ["mi355x", "b200"], "life_years": 5},
     "sweep": {**SHORT, "gpu": "h100", "concurrency": "1..4", "price": 2.5},
+    "train": {**LLAMA, "gpu": "h100,mi300x", "gpus": 8, "tokens": "1T", "price": 2.5},
+    "achieved": {"gpu": "h100,mi300x"},
 }
 
 
