@@ -1,0 +1,36 @@
+"""Consumer cards and their engines on the pages: selectable, and the numbers of the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dashboard.reading import answers, said
+from tests.dashboard.test_same_numbers import printed
+
+CARDS = {"gpu": "rx-7900-xtx,rtx-3090-ti,rtx-4090", "isl": "512", "osl": "256", "concurrency": "1"}
+GRID = [
+    {"model": "llama-2-7b", "engine": "mlc-llm", "weight_dtype": "int4", **CARDS},
+    {"model": "llama-2-13b", "engine": "exllamav2", "weight_dtype": "int4", **CARDS},
+    {"model": "llama-2-13b", "engine": "llama.cpp", "weight_dtype": "q4_k_m", **CARDS},
+]
+
+
+@pytest.mark.parametrize("scenario", GRID, ids=lambda scenario: scenario["engine"])
+@pytest.mark.parametrize("name", ["fit", "compare"])
+def test_a_page_has_the_numbers_of_its_command_line(opened, offered, name, scenario):
+    page = opened(name, **scenario)
+    assert not page.exception
+    assert not page.error
+    shown = answers(offered)
+    assert shown
+    for answer in shown:
+        command = answer["reproduction"]["command"]
+        assert f"--engine {scenario['engine']}" in command
+        assert command in said(page).replace("\\", "")
+        assert printed(command) == (0, answer)
+
+
+def test_cards_without_a_rent_are_compared_as_bought(opened, offered):
+    page = opened("compare", **GRID[0])
+    assert "compared as bought, at list prices" in said(page)
+    assert [one["price_kind"] for answer in answers(offered) for one in answer["results"]] == ["purchase"] * 3
