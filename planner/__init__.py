@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         fit,
         frontier,
         import_results,
+        launch,
         load_catalogue,
         own,
         plan,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from planner.report.fit import FitAnswer, FitReport
     from planner.report.frontier import FrontierAnswer, FrontierReport
     from planner.report.imported import ImportReport
+    from planner.report.launch import LaunchReport
     from planner.report.owning import OwningAnswer, OwningReport
     from planner.report.plan import PlanAnswer, PlanReport
     from planner.report.plan_fleet import FleetReport
@@ -56,6 +58,7 @@ _HOMES = {
     "FrontierAnswer": "planner.report.frontier",
     "FrontierReport": "planner.report.frontier",
     "ImportReport": "planner.report.imported",
+    "LaunchReport": "planner.report.launch",
     "OwningAnswer": "planner.report.owning",
     "OwningReport": "planner.report.owning",
     "PlanAnswer": "planner.report.plan",
@@ -74,6 +77,7 @@ _HOMES = {
     "fit": "planner.api",
     "frontier": "planner.api",
     "import_results": "planner.api",
+    "launch": "planner.api",
     "load_catalogue": "planner.api",
     "own": "planner.api",
     "plan": "planner.api",
@@ -96,6 +100,7 @@ __all__ = [
     "FrontierAnswer",
     "FrontierReport",
     "ImportReport",
+    "LaunchReport",
     "OwningAnswer",
     "OwningReport",
     "PlanAnswer",
@@ -114,6 +119,7 @@ __all__ = [
     "fit",
     "frontier",
     "import_results",
+    "launch",
     "load_catalogue",
     "own",
     "plan",

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from planner.api.comparing import compare
     from planner.api.fitting import fit
     from planner.api.importing import import_results
+    from planner.api.launching import launch
     from planner.api.owning import own
     from planner.api.planning import plan
     from planner.api.predicting import predict
     from planner.api.searching import frontier
     from planner.api.simulating import simulate
     from planner.api.sweeping import sweep
-    from planner.api.training import achieved
-    from planner.api.training import train
+    from planner.api.training import achieved, train
     from planner.api.validating import validate
     from planner.api.verifying import verify
     from planner.catalogue import load_catalogue
@@ -32,6 +32,7 @@ _HOMES = {
     "fit": "planner.api.fitting",
     "frontier": "planner.api.searching",
     "import_results": "planner.api.importing",
+    "launch": "planner.api.launching",
     "load_catalogue": "planner.catalogue",
     "own": "planner.api.owning",
     "plan": "planner.api.planning",
@@ -50,6 +51,7 @@ __all__ = [
     "fit",
     "frontier",
     "import_results",
+    "launch",
     "load_catalogue",
     "own",
     "plan",

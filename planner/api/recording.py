@@ -26,7 +26,7 @@ UNASKED = frozenset({"catalogue", "progress", "executor", "processes", "out", "r
 LOOKED_UP = {"model": "models", "gpu": "gpus"}
 """Arguments that name entries of the catalogue, with their root keys."""
 
-FILE_ARGUMENTS = frozenset({"fleet", "model", "path", "trace"})
+FILE_ARGUMENTS = frozenset({"fleet", "model", "path", "saved", "trace"})
 """Arguments that may name a file."""
 
 

@@ -29,8 +29,19 @@ from planner.scenario.media_options import MEDIA_OPTIONS
 
 FUNCTIONS = frozenset(
     [
-        *("fit", "predict", "simulate", "validate", "compare", "frontier", "plan", "breakeven", "sweep", "own"),
-        *("train", "achieved"),
+        "fit",
+        "predict",
+        "simulate",
+        "validate",
+        "compare",
+        "frontier",
+        "plan",
+        "breakeven",
+        "sweep",
+        "own",
+        "launch",
+        "train",
+        "achieved",
     ]
 )
 """What a report may ask; no other name of a file is ever called."""

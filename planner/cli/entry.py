@@ -36,6 +36,7 @@ COMMANDS = (
     "breakeven",
     "frontier",
     "plan",
+    "launch",
     "sweep",
     "train",
     "models",

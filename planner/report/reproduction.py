@@ -124,6 +124,7 @@ SPELT: dict[str, tuple[str, Callable[[Any], str] | None]] = {
     "disaggregated": ("--disaggregated", _pair),
     "between": ("--between", _pair),
     "size": ("--size", _by),
+    "saved": ("--from", None),
 }
 """Arguments whose option has another name or is written with a unit; the others are spelt alike."""
 
