@@ -20,6 +20,7 @@ from planner.measurement.engine.inside import spread_routing
 from planner.measurement.gpu.bench import machine_facts, measured_rows, open_machine
 from planner.measurement.gpu.probes import PARTS, Bench
 from planner.measurement.gpu.timing import Timer
+from planner.measurement.gpu.work import COLLECTIVE_KINDS
 
 PLANNER = (sys.executable, "-c", "from planner.cli import main; main(prog_name='planner')")
 
@@ -97,9 +98,11 @@ def test_collectives_under_torchrun(tmp_path):
     subprocess.run(command, check=True, timeout=120, env=environment, capture_output=True)
     with (tmp_path / "mine" / "kernels" / "gpu.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert {row["op"] for row in rows} == {"gloo_all_reduce", "gloo_all_gather", "gloo_p2p"}
+    assert {row["op"] for row in rows} == {f"gloo_{kind}" for kind in COLLECTIVE_KINDS}
     assert {row["gpus"] for row in rows} == {"2"}
-    assert len(rows) == 6
+    assert {row["kernel"].partition(", ")[2] for row in rows} == {"started by the host"}
+    assert len(rows) == 2 * len(COLLECTIVE_KINDS)
+    assert all(float(row["low_us"]) > 0 for row in rows)
 
 
 def test_routers_and_norms_are_set_and_nothing_else():

@@ -32,7 +32,8 @@ NAME = "gpu"
     "--what",
     metavar="PART[,PART...]",
     default="",
-    help="launch, bandwidth, gemm, attention, moe, collectives.  [default: all that this process can]",
+    help="launch, bandwidth, gemm, attention, moe, collectives, engine_collectives.  [default: all that this "
+    "process can, without the last]",
 )
 @click.option(
     "--device",

@@ -17,6 +17,7 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 LATE = 8
@@ -84,8 +85,12 @@ class VllmEngine:
         }
 
     async def prepare(self) -> int:
-        """Spread tokens over experts, see `spread_routing`."""
-        changed = await self._engine.collective_rpc("apply_model", args=(spread_routing,))
+        """Spread tokens over experts, see `spread_routing`.
+
+        The function goes through several processes: by the name of its module, it is the same in all of them.
+        """
+        known = importlib.import_module(Path(__file__).stem)
+        changed = await self._engine.collective_rpc("apply_model", args=(known.spread_routing,))
         return int(sum(changed))
 
     async def stream(self, prompt: list[int], tokens: int, name: str) -> AsyncIterator[int]:
@@ -166,21 +171,26 @@ def spread_routing(model: Any) -> int:
     Engines invent weights near zero. A router's scores are then equal but for rounding, or biases, which all
     tokens share, outweigh what tells tokens apart: most of them choose the same experts, and a step reads a
     few instead of all. So norms become one, biases nothing, and embeddings and routers random numbers of
-    usual size.
+    usual size. Each tensor's numbers follow from its name: ranks that hold copies of a router hold the same.
 
     Runs inside of the engine's workers, so it imports what it needs itself.
     """
+    import importlib
     import re
+    import zlib
 
+    torch = importlib.import_module("torch")
     router = re.compile(r"(?:^|\.)(?:gate|router)\.weight$")
     changed = 0
     for name, tensor in model.named_parameters():
         if not tensor.is_floating_point() or tensor.element_size() < 2:
             continue
+        drawn = torch.Generator(device=tensor.device)
+        drawn.manual_seed(zlib.crc32(name.encode()))
         if router.search(name):
-            tensor.data.normal_(0.0, tensor.shape[-1] ** -0.5)
+            tensor.data.normal_(0.0, tensor.shape[-1] ** -0.5, generator=drawn)
         elif re.search(r"embed\w*\.weight$", name):
-            tensor.data.normal_(0.0, 1.0)
+            tensor.data.normal_(0.0, 1.0, generator=drawn)
         elif re.search(r"norm\w*\.weight$", name):
             tensor.data.fill_(1.0)
         elif re.search(r"bias$", name):
@@ -386,7 +396,7 @@ async def run(job: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> No
             sent = time.monotonic()
             try:
                 found = await asyncio.wait_for(timers[point["kind"]](point), timeout=left)
-                emit({**point, **found, "took_s": time.monotonic() - sent})
+                emit({**point, **found, "took_s": time.monotonic() - sent, "ended_unix_s": time.time()})
             except TimeoutError:
                 emit({**point, "skipped": "the time of this run was up while it ran"})
             except Exception as error:

@@ -9,15 +9,16 @@ from typing import Any
 
 from planner.catalogue import Catalogue, Gpu
 from planner.errors import InvalidInput, PlannerError, Unsupported
-from planner.measurement.gpu.collectives import Collectives, Group, group_of
+from planner.measurement.gpu.collectives import Collectives, Group, Message, group_of
 from planner.measurement.gpu.environment import environment
 from planner.measurement.gpu.probes import LAUNCHES, PARTS, Bench, Probe
 from planner.measurement.gpu.shapes import Suite
 from planner.measurement.gpu.timing import Timer, Timing
-from planner.measurement.gpu.work import Work, fractions, link_work
+from planner.measurement.gpu.work import ENGINE_ALL_REDUCE, Work, fractions, link_work
 
-COLLECTIVES = "collectives"
-WHAT = (*PARTS, COLLECTIVES)
+COLLECTIVES, ENGINE_COLLECTIVES = "collectives", "engine_collectives"
+OF_GROUPS = (COLLECTIVES, ENGINE_COLLECTIVES)
+WHAT = (*PARTS, *OF_GROUPS)
 """What can be timed."""
 
 Row = dict[str, Any]
@@ -111,7 +112,7 @@ def parts_of(what: Sequence[str], group: Group | None) -> list[str]:
     unknown = [part for part in what if part not in WHAT]
     if unknown:
         raise InvalidInput(f"--what {unknown[0]}: one of {', '.join(WHAT)} is needed")
-    if COLLECTIVES in what and group is None:
+    if group is None and any(part in OF_GROUPS for part in what):
         raise InvalidInput(
             "collectives need a process for each GPU: "
             "torchrun --nproc-per-node GPUS --no-python planner measure gpu --what collectives"
@@ -154,8 +155,8 @@ def measured_rows(
     bench = Bench(machine.torch, machine.device, suite, catalogue)
     for part in parts:
         told(f"timing {part}")
-        if part == COLLECTIVES:
-            yield from ({**common, **row} for row in _collective_rows(machine, suite))
+        if part in OF_GROUPS:
+            yield from ({**common, **row} for row in _collective_rows(machine, suite, part))
             continue
         timer = timer or Timer(machine.torch, machine.device)
         refused: set[tuple[Any, ...]] = set()
@@ -192,25 +193,35 @@ def _figures(work: Work, timing: Timing, gpu: Gpu | None, one: int = 1) -> Row:
     }
 
 
-def _collective_rows(machine: Machine, suite: Suite) -> Iterator[Row]:
+def _collective_rows(machine: Machine, suite: Suite, part: str) -> Iterator[Row]:
     assert machine.group is not None
     together = Collectives(machine.torch, machine.group, machine.device)
     try:
-        for kind, size in together.sizes(suite):
-            timing = together.time(kind, size)
+        own = part == ENGINE_COLLECTIVES
+        for message in together.engine_messages(suite) if own else together.messages(suite):
+            timing = together.time(message)
             if machine.speaks:
-                ranks = machine.group.ranks
-                fields = {
-                    "op": f"{together.library}_{kind}",
-                    "kernel": f"torch.distributed {kind}",
-                    "dtype": "bfloat16",
-                    "gpus": ranks,
-                    "nodes": machine.group.nodes,
-                    "bytes": size,
-                }
-                yield {**fields, **_figures(link_work(kind, ranks, size), timing, machine.gpu)}
+                fields = _collective_fields(message, together.library, machine.group)
+                work = link_work(message.kind, machine.group.ranks, message.size)
+                yield {**fields, **_figures(work, timing, machine.gpu)}
     finally:
         together.close()
+
+
+def _collective_fields(message: Message, library: str, group: Group) -> Row:
+    how = "replayed from a graph" if message.graph else "started by the host"
+    common = {"dtype": "bfloat16", "gpus": group.ranks, "nodes": group.nodes, "bytes": message.size}
+    if message.kind == ENGINE_ALL_REDUCE:
+        engine = importlib.import_module("vllm")
+        kernel = f"vLLM CustomAllreduce, {how}"
+        return {
+            "op": message.kind,
+            "kernel": kernel,
+            "framework": "vllm",
+            "version": engine.__version__,
+            **common,
+        }
+    return {"op": f"{library}_{message.kind}", "kernel": f"torch.distributed {message.kind}, {how}", **common}
 
 
 def machine_facts(machine: Machine) -> dict[str, str]:

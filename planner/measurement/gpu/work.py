@@ -72,11 +72,14 @@ BUS_TIMES = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "alltoall": 
 """How often each GPU must send its share of the others' buffer, (ranks - 1) / ranks of the whole."""
 PAIRS = "p2p"
 COLLECTIVE_KINDS = (*BUS_TIMES, PAIRS)
+ENGINE_ALL_REDUCE = "custom_all_reduce"
+"""An engine's own kernel for it, which does the same work."""
 
 
 def link_work(kind: str, ranks: int, whole_bytes: float) -> Work:
     """Return the work of a collective on a buffer of so many bytes."""
-    share = 1.0 if kind == PAIRS else BUS_TIMES[kind] * (ranks - 1) / ranks
+    known = "all_reduce" if kind == ENGINE_ALL_REDUCE else kind
+    share = 1.0 if known == PAIRS else BUS_TIMES[known] * (ranks - 1) / ranks
     return Work(link_bytes=share * whole_bytes)
 
 

@@ -78,3 +78,71 @@ class FakeTorch:
                 torch.now_s += 60e-6
 
         return Buffer()
+
+
+class Values:
+    """A tensor of which nothing but its one number counts."""
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def to(self, device: str) -> Values:
+        return self
+
+    def item(self) -> float:
+        return self.number
+
+
+class FakeGroupTorch(FakeTorch):
+    """One process of a group on a device whose collectives each take a known time.
+
+    Parameters
+    ----------
+    took_s : float
+        Time of each collective that is timed [s].
+    """
+
+    bfloat16, float64 = "bfloat16", "float64"
+
+    def __init__(self, took_s: float) -> None:
+        super().__init__()
+        self.waits = 0
+
+        def timed(*_: object) -> None:
+            self.now_s += took_s
+
+        def all_reduce(values: Values, op: str = "sum") -> None:
+            if values.number == 1:  # the one before which devices wait for each other
+                self.waits += 1
+                self.now_s += 1.0
+            elif op == "sum":
+                timed()
+
+        graph = self.cuda.graph
+        self.cuda.graph = lambda made, capture_error_mode: graph(made)
+        self.cuda.set_device = lambda device: None
+        self.distributed = SimpleNamespace(
+            init_process_group=lambda library: None,
+            destroy_process_group=lambda: None,
+            new_group=lambda backend: backend,
+            barrier=lambda: None,
+            ReduceOp=SimpleNamespace(MAX="max"),
+            all_reduce=all_reduce,
+            all_gather_into_tensor=timed,
+            reduce_scatter_tensor=timed,
+            all_to_all_single=timed,
+            send=timed,
+            recv=timed,
+        )
+
+    def zeros(self, size: int, dtype: str = "", device: str = "") -> Values:
+        return Values(size)
+
+    def empty_like(self, other: Values) -> Values:
+        return Values(other.number)
+
+    def tensor(self, numbers: list[float], dtype: str) -> Values:
+        return Values(numbers[0])
+
+    def device(self, name: str) -> str:
+        return name
