@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.catalogue.media import MediaHost, MediaModel, MediaRun, MediaStack
 from planner.economics import PricePerHour
+from planner.measurement.operating_point import REPEATED_SPREAD
 from planner.memory.media import OFFLOADED, SWAPPED, MediaMemory
 from planner.performance.media import MediaTime, rate_of
 from planner.report.figures.named import NamedFigure
@@ -79,9 +80,13 @@ class MediaAnswer:
 
     @property
     def interval_s(self) -> tuple[float, float, float] | None:
-        """Return the time of a unit, and what four of five measurements lie between [s]."""
+        """Return the time of a unit, and what four of five measurements lie between [s]; None without one.
+
+        A published time has the spread of repeated public runs to either side.
+        """
         if self.run is not None:
-            return self.run.seconds, self.run.seconds, self.run.seconds
+            spread = 1 + REPEATED_SPREAD
+            return self.run.seconds, self.run.seconds / spread, self.run.seconds * spread
         return None if self.time is None else (self.time.seconds, self.time.low_s, self.time.high_s)
 
     @property
@@ -263,8 +268,7 @@ class MediaReport(Answers[MediaAnswer]):
         """Return the figures side by side, the memory, and the time part by part."""
         timed = [answer for answer in self.answers if answer.time is not None]
         memory, times = memory_table(self.answers), [time_table(answer) for answer in timed]
-        first = side_by_side(self.ranked)
-        return (memory, first) if self.asked == "fit" and not times else (first, memory, *times)
+        return (side_by_side(self.ranked).without_empty(), memory, *times) if self.answered else (memory,)
 
     def figures(self) -> tuple[NamedFigure, ...]:
         """Return the time of a unit by part, where there is one."""
@@ -316,5 +320,5 @@ class MediaReport(Answers[MediaAnswer]):
 
     def _repr_html_(self) -> str:
         shown = "".join(answer._repr_html_() for answer in self.answers)
-        table = side_by_side(self.ranked).to_html() if len(self.answers) > 1 else ""
+        table = side_by_side(self.ranked).without_empty().to_html() if len(self.answers) > 1 else ""
         return table + shown + left_out_html(self.left_out)

@@ -10,6 +10,7 @@ from planner.planning.media import MediaFlip, MediaPlan
 from planner.report.base import Report
 from planner.report.figures.named import NamedFigure
 from planner.report.media import MediaAnswer, MediaReport
+from planner.report.media_tables import side_by_side
 from planner.report.sentences import gpu_label
 from planner.report.table import Column, Table, frame_of, records_to_csv
 from planner.scenario.media import plural
@@ -51,6 +52,10 @@ class _Media(Report):
         """Return the times that the answer rests on."""
         raise NotImplementedError
 
+    def rows(self) -> Table:
+        """Return what CSV and frames hold, with every column."""
+        raise NotImplementedError
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return everything the user should know."""
@@ -69,8 +74,8 @@ class _Media(Report):
         return self.behind.sources()
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return the rows of the first table."""
-        return self.tables()[0].to_records()
+        """Return one flat record for each accelerator, units in the keys."""
+        return self.rows().to_records()
 
     def to_csv(self) -> str:
         """Return the same under a header."""
@@ -84,7 +89,7 @@ class _Media(Report):
     def _repr_html_(self) -> str:
         import html
 
-        return f"<p><strong>{html.escape(self.sentence)}</strong></p>{self.tables()[0].to_html()}"
+        return f"<p><strong>{html.escape(self.sentence)}</strong></p>{self.rows().to_html()}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,9 +172,14 @@ class MediaPlanReport(_Media):
 
     def tables(self) -> tuple[Table, ...]:
         """Return the plan of each accelerator, and the times behind them."""
-        rows = tuple(self._row(answer) for answer in self.ranked)
-        plans = Table(PLAN_COLUMNS, rows, "GPUs for the traffic").without_empty()
-        return (plans, *self.behind.tables()) if rows else self.behind.tables()
+        times = self.behind.tables()
+        return (self.rows().without_empty(), *times) if self.plans else times
+
+    def rows(self) -> Table:
+        """Return the plan of each accelerator, or the times where none keeps the limit."""
+        if not self.plans:
+            return side_by_side(self.answers)
+        return Table(PLAN_COLUMNS, tuple(self._row(answer) for answer in self.ranked), "GPUs for the traffic")
 
     def _row(self, answer: MediaAnswer) -> dict[str, Any]:
         plan = self.plans[answer.gpu]
@@ -250,10 +260,11 @@ class MediaBreakEvenReport(_Media):
             f"{flip.ratio:.2f} ({flip.low:.2f} to {flip.high:.2f}) times {gpu_label(second.gpu)}"
         )
         if first.usd_per_unit is not None and second.usd_per_unit is not None:
-            cheaper = first if first.usd_per_unit <= second.usd_per_unit else second
+            pair = (first, second) if first.usd_per_unit <= second.usd_per_unit else (second, first)
+            cheaper, other = pair
             said += (
-                f". At {first.price_text} and {second.price_text} {gpu_label(cheaper.gpu)} is cheaper; the "
-                f"other is from {self._flips_at(second if cheaper is first else first):,.2f} USD an hour down"
+                f". At {first.price_text} and {second.price_text} {gpu_label(cheaper.gpu)} is cheaper; "
+                f"{gpu_label(other.gpu)} is from {self._flips_at(other):,.2f} USD an hour down"
             )
         return f"{said}."
 
@@ -264,6 +275,10 @@ class MediaBreakEvenReport(_Media):
 
     def tables(self) -> tuple[Table, ...]:
         """Return both with their prices, and the times behind them."""
+        return (self.rows().without_empty(), *self.behind.tables())
+
+    def rows(self) -> Table:
+        """Return both with their prices, and those at which each costs as much as the other."""
         flips = (self.flip.first_usd, self.flip.second_usd)
         rows = tuple(
             {
@@ -275,8 +290,7 @@ class MediaBreakEvenReport(_Media):
             }
             for answer, at in zip(self.answers, flips, strict=True)
         )
-        table = Table(FLIP_COLUMNS, rows, "Prices at which a unit costs the same").without_empty()
-        return (table, *self.behind.tables())
+        return Table(FLIP_COLUMNS, rows, "Prices at which a unit costs the same")
 
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object of schema `planner.media_breakeven/1`."""

@@ -73,7 +73,7 @@ def side_by_side(answers: Sequence[MediaAnswer]) -> Table:
     """
     first = next((answer.seconds for answer in answers if answer.seconds is not None), None)
     rows = [_side(answer, first if len(answers) > 1 else None) for answer in answers]
-    return Table(SIDE_COLUMNS, tuple(rows), "Time and cost of a unit on one GPU").without_empty()
+    return Table(SIDE_COLUMNS, tuple(rows), "Time and cost of a unit on one GPU")
 
 
 def _side(answer: MediaAnswer, first: float | None) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _memory(answer: MediaAnswer, part: MediaPart) -> dict[str, Any]:
         "format": part.format,
         "weights_gib": part.weight_bytes / GIB,
         "activation_gib": part.activation_bytes / GIB,
-        "kept": HELD.get(answer.memory.mode, "do not fit"),
+        "kept": HELD[answer.memory.mode] if answer.fits else "do not fit",
     }
 
 

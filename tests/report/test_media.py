@@ -104,6 +104,7 @@ def test_a_plan_keeps_its_limit(catalogue):
     assert not late.answered
     assert late.fits
     assert "within 1 s" in late.sentence
+    assert len(late.to_csv().splitlines()) == 2
     assert any("longer than the limit" in said for said in late.warnings)
 
 

@@ -142,7 +142,7 @@ def _prices(gpus: list[str], held: dict[str, Any]) -> dict[str, float] | None:
 def _compared(asked: Mapping[str, Any]) -> None:
     report = ask("compare", asked)
     show_sentence(report)
-    show_table(side_by_side(report.ranked), "media side")
+    show_table(side_by_side(report.ranked).without_empty(), "media side")
     show_named(report, "parts", None, "media")
     show_rest(report, "media")
 
