@@ -125,6 +125,7 @@ def fit_memory(
             *sequence_warnings(setup, pool),
         ),
         assumptions=tuple(setup.assumptions),
+        host_side=setup.host_side,
     )
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from planner.scenario import Deployment
+
+if TYPE_CHECKING:
+    from planner.memory.off_gpu import HostSide
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,8 @@ class MemoryFit:
         What the user should know.
     assumptions : tuple of Assumption
         Every value that was not given.
+    host_side : HostSide or None
+        What the host holds, where not all is on the GPU.
     """
 
     model: str
@@ -193,6 +199,7 @@ class MemoryFit:
     overdrawn: bool = False
     warnings: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = field(default=())
+    host_side: HostSide | None = None
 
     @property
     def holds(self) -> bool:

@@ -62,6 +62,7 @@ def fit_record(answer: FitAnswer) -> dict[str, Any]:
         "remedies": list(memory.remedies),
         "per_rank": per_rank_gib(memory.per_rank),
         "stages": [{"stage": s.stage, "layers": list(s.layers), **per_rank_gib(s)} for s in memory.stages],
+        **off_gpu_record(memory),
         "weights_gib_by_group": {
             group: round(size / GIB, 6) for group, size in memory.per_rank.weights_by_group.most_common()
         },
@@ -90,6 +91,24 @@ def fit_record(answer: FitAnswer) -> dict[str, Any]:
         ],
         "warnings": list(answer.warnings),
         "catalogue_digest": answer.catalogue_digest,
+    }
+
+
+def off_gpu_record(memory: MemoryFit) -> dict[str, Any]:
+    """Return what is in the host's memory, under one key; nothing where all is on the GPUs."""
+    side = memory.host_side
+    if side is None:
+        return {}
+    plan, machine = side.plan, side.machine
+    return {
+        "off_gpu": {
+            "host": machine.id,
+            "host_weights_gib": sum(side.weights.values()) / GIB,
+            "cpu_layers": plan.cpu_layers,
+            "expert_layers": len(plan.expert_layers),
+            "streamed": plan.streamed_bytes > 0,
+            "host_read_bytes_per_s": machine.read_bytes_per_s,
+        }
     }
 
 

@@ -172,6 +172,25 @@ def test_layers_that_do_not_fit_have_no_rate(catalogue):
         )
 
 
+def test_the_json_says_what_is_off_the_gpu():
+    from planner import fit
+
+    record = fit(
+        model="gpt-oss-20b", gpu="rtx-3070", engine="llama.cpp", n_cpu_moe=12, context=4096, host="desktop"
+    ).to_dict()
+    # 12 of 24 layers of 32 experts with 3 x 2880 x 2880 weights at 4.25 bits, and the table of tokens.
+    gib = (12 * 32 * 3 * 2880 * 2880 * 4.25 / 8 + 201088 * 2880 * 2) / 2**30
+    assert record["off_gpu"].pop("host_weights_gib") == pytest.approx(gib, rel=0.005)
+    assert record["off_gpu"] == {
+        "host": "desktop-ddr5-5600",
+        "cpu_layers": 0,
+        "expert_layers": 12,
+        "streamed": False,
+        "host_read_bytes_per_s": pytest.approx(53.76e9),
+    }
+    assert "off_gpu" not in fit(model="gpt-oss-20b", gpu="rtx-4090", context=4096).to_dict()
+
+
 def test_one_card_alone_is_named_where_several_are_chosen():
     from planner import fit
 
