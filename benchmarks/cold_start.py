@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -22,13 +23,19 @@ COMMANDS = (
     ("fit", "--model", "kimi-k3", "--gpu", "b200"),
     ("fit", "--model", "kimi-k3", "--gpu", "mi355x,b200,b300", "--price", "mi355x=2.50,b200=4.25,b300=6.00"),
     ("models",),
+    ("--version",),
 )
+COMPLETION = {"_PLANNER_COMPLETE": "bash_complete", "COMP_WORDS": "planner fit --gpu mi3", "COMP_CWORD": "3"}
+"""What a shell asks when a name is to be completed; the words are the last command here."""
 PROGRAM = "from planner.cli import main; main()"
 
 
-def measure(arguments: tuple[str, ...]) -> tuple[float, float]:
+def measure(arguments: tuple[str, ...], more: Mapping[str, str] | None = None) -> tuple[float, float]:
     """Return wall time [s] and peak resident memory [MB] of one fresh process."""
+    # Installed packages are compiled; a checkout is once its modules may be kept compiled.
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment |= more or {}
     begin = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments], env=environment, stdout=subprocess.DEVNULL
@@ -53,6 +60,9 @@ def main() -> None:
         measured = [measure(arguments) for _ in range(runs)]
         seconds, megabytes = min(s for s, _ in measured), min(m for _, m in measured)
         print(f"{seconds:6.3f} s  {megabytes:6.1f} MB  planner {' '.join(arguments)}")
+    completed = [measure((), COMPLETION) for _ in range(runs)]
+    seconds, megabytes = min(s for s, _ in completed), min(m for _, m in completed)
+    print(f"{seconds:6.3f} s  {megabytes:6.1f} MB  completing {COMPLETION['COMP_WORDS']}")
 
 
 if __name__ == "__main__":

@@ -102,3 +102,11 @@ def test_python_m_planner_is_the_command_line():
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith(f"planner {planner.__version__}")
+
+
+def test_the_citation_is_of_this_version():
+    import yaml
+
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["version"] == planner.__version__
+    assert cited["license"] == PROJECT["license"]

@@ -160,19 +160,7 @@ def cli(ctx: click.Context, debug: bool) -> None:
 def _start_fast() -> None:
     """Skip what costs a short process time: the search for plug-ins of pydantic, and collecting garbage."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    _import_later("importlib.metadata")
     gc.set_threshold(100_000, 50, 50)
-
-
-def _import_later(name: str) -> None:
-    """Put off what a module costs until it is used; pydantic imports this one for its plug-ins alone."""
-    from importlib.util import LazyLoader, find_spec, module_from_spec
-
-    spec = None if name in sys.modules else find_spec(name)
-    if spec is not None and spec.loader is not None:
-        spec.loader = LazyLoader(spec.loader)
-        module = sys.modules[name] = module_from_spec(spec)
-        spec.loader.exec_module(module)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
