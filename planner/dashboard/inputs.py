@@ -8,7 +8,15 @@ import streamlit as st
 
 from planner.cli.options import HIGHEST_PRICE, LARGEST_SIZE, LARGEST_TOKENS, LOWEST_PRICE
 from planner.dashboard.asking import OWN_MODEL_RECORD, catalogue
-from planner.dashboard.scenario import ENGINES, KV_DTYPES, MOST_GPUS, OWN_MODEL, WEIGHT_DTYPES, Scenario
+from planner.dashboard.scenario import (
+    ENGINES,
+    KV_DTYPES,
+    MOST_GPUS,
+    OWN_MODEL,
+    PRICE_KINDS,
+    WEIGHT_DTYPES,
+    Scenario,
+)
 from planner.report.sentences import gpu_label
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -102,10 +110,10 @@ def chosen_count(name: str, label: str, counts: tuple[int, ...], none: str) -> N
     _keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
 
 
-def one_word(name: str, label: str, words: tuple[str, ...], none: str) -> None:
+def one_word(name: str, label: str, words: tuple[str, ...], none: str, help: str | None = None) -> None:
     """Ask for one of some words, of which the first place is a value that is not given."""
     key = seeded(name, scenario().get(name, none))
-    chosen = st.selectbox(label, (none, *words), key=key)
+    chosen = st.selectbox(label, (none, *words), key=key, help=help)
     _keep(name, None if chosen == none else chosen)
 
 
@@ -119,13 +127,14 @@ def chosen_part(name: str, label: str, none: str) -> None:
 
 
 def prices() -> None:
-    """Ask for the price of each accelerator; where one is missing they are compared without money."""
+    """Ask for the price of each accelerator, or for a kind of published prices instead of all of them."""
+    one_word("price_kind", "Prices", PRICE_KINDS, "as typed here", "published ones are the catalogue's")
+    published = "price_kind" in scenario()
     held = dict(scenario().get("price", {}))
     for gpu in scenario()["gpu"]:
         key = seeded(f"price {gpu}", held.get(gpu))
-        usd = st.number_input(
-            f"{gpu_label(gpu)}, USD per GPU-hour", LOWEST_PRICE, HIGHEST_PRICE, None, 0.05, key=key
-        )
+        label = f"{gpu_label(gpu)}, USD per GPU-hour"
+        usd = st.number_input(label, LOWEST_PRICE, HIGHEST_PRICE, None, 0.05, key=key, disabled=published)
         if usd is None:
             held.pop(gpu, None)
         else:

@@ -10,7 +10,7 @@ import streamlit as st
 from planner.dashboard.asking import catalogue
 from planner.dashboard.inputs import enter, forget_inputs, lengths, model_and_gpus, prices, scenario
 from planner.dashboard.scenario import read_link, write_link
-from planner.dashboard.showing import answering
+from planner.dashboard.showing import answering, begin_page
 from planner.dashboard.text import plain
 
 PAGES = (
@@ -54,6 +54,7 @@ def show_page(name: str) -> None:
     name : str
         One of `PAGES`.
     """
+    begin_page()
     _follow_link()
     enter(name)
     page = import_module(f"planner.dashboard.views.{name}")

@@ -241,9 +241,12 @@ def arguments(scenario: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, 
     Returns
     -------
     dict
-        Only what was given; prices of accelerators that are not asked about are left out.
+        Only what was given; prices of accelerators that are not asked about are left out, and those that were
+        typed where published ones are asked for.
     """
     asked = {name: scenario[name] for name in names if scenario.get(name) is not None}
+    if "price_kind" in asked:
+        asked.pop("price", None)
     if "price" in asked:
         prices = {gpu: usd for gpu, usd in asked["price"].items() if gpu in asked.get("gpu", ())}
         asked["price"] = prices

@@ -20,17 +20,28 @@ from planner.report.table import Table
 FOLDER = "folder"
 """Where a session keeps the folder of its uploads."""
 
+SAID = "errors that were said"
+"""Of the page that is being drawn."""
+
 TOOLBAR = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}}
 """Of plotly: it saves the figure as a picture, and says nothing to anybody."""
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Show what a user can mend as one line, and go on below."""
+    """Show what a user can mend as one line, which a page says once, and go on below."""
     try:
         yield
     except PlannerError as error:
-        st.error(told(str(error)))
+        said = st.session_state.setdefault(SAID, [])
+        if str(error) not in said:
+            said.append(str(error))
+            st.error(told(str(error)))
+
+
+def begin_page() -> None:
+    """Forget what the page before, or the same one earlier, had to say."""
+    st.session_state[SAID] = []
 
 
 def without_folder(text: str) -> str:

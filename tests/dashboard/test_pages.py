@@ -6,7 +6,7 @@ import pytest
 
 import planner
 from planner.dashboard.main import PAGES, WITHOUT_QUESTION
-from tests.dashboard.reading import said
+from tests.dashboard.reading import answers, said
 
 ASKING = [name for name in PAGES if name not in WITHOUT_QUESTION]
 
@@ -94,6 +94,27 @@ def test_empty_lengths_and_prices_are_asked_for_in_one_line(opened, name):
     page.run()
     assert not page.exception
     assert all("\n" not in element.value for element in page.error)
+
+
+def test_published_prices_stand_for_those_that_were_typed(opened, offered):
+    page = opened("compare", price_kind="on-demand", price="b300-sxm=1", gpu="b200-sxm,b300-sxm")
+    assert not page.exception
+    assert not page.error
+    assert all(field.disabled for field in page.sidebar.number_input[2:])
+    (answer,) = answers(offered)
+    assert answer["reproduction"]["arguments"]["price_kind"] == "on-demand"
+    assert "price" not in answer["reproduction"]["arguments"]
+    page.sidebar.selectbox[1].set_value("as typed here")
+    page.run()
+    assert page.query_params["price"] == "b300-sxm=1"
+    assert "price_kind" not in page.query_params
+
+
+def test_what_is_wrong_is_said_once(opened):
+    page = opened("overview", isl="1000000000")
+    assert len(page.error) == 1
+    page.run()
+    assert len(page.error) == 1
 
 
 def test_sliders_of_the_fit_page_ask_anew(opened):

@@ -23,7 +23,7 @@ from planner.report.compare_tables import (
 )
 
 ASKED = (
-    *("model", "gpu", "isl", "osl", "concurrency", "price", "utilisation"),
+    *("model", "gpu", "isl", "osl", "concurrency", "price", "price_kind", "utilisation"),
     *("slo_ttft_s", "slo_tpot_s", "gpus", "tp", "pp", "engine", "weight_dtype", "kv_dtype"),
 )
 

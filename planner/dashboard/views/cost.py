@@ -23,7 +23,7 @@ from planner.report.owning import OwningReport
 from planner.report.sentences import gpu_label
 
 TOKENS = (
-    *("model", "gpu", "isl", "osl", "concurrency", "price", "utilisation"),
+    *("model", "gpu", "isl", "osl", "concurrency", "price", "price_kind", "utilisation"),
     *("engine", "weight_dtype", "kv_dtype"),
 )
 TWO = ("model", "isl", "osl", "concurrency", "utilisation", "engine", "weight_dtype", "kv_dtype")
@@ -61,7 +61,7 @@ def _two() -> None:
     others = [gpu for gpu in gpus if gpu != one]
     with second:
         other = st.selectbox("Second", others, len(others) - 1, format_func=gpu_label, key="cost second")
-    asked = arguments({**now, "gpu": (one, other)}, (*TWO, "gpu", "price"))
+    asked = arguments({**now, "gpu": (one, other)}, (*TWO, "gpu", "price", "price_kind"))
     _break_even(asked, "two")
 
 

@@ -16,7 +16,7 @@ from planner.report.tables import layouts_table, memory_table, side_by_side
 
 ASKED = (
     *("model", "gpu", "gpus", "tp", "pp", "engine", "weight_dtype", "kv_dtype"),
-    *("context", "concurrency", "price"),
+    *("context", "concurrency", "price", "price_kind"),
 )
 CONTEXTS = tuple(1024 * 2**power for power in range(11))
 CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

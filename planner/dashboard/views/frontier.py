@@ -12,7 +12,7 @@ from planner.report.frontier import FrontierReport
 from planner.report.points import points_table
 
 ASKED = (
-    *("model", "gpu", "isl", "osl", "price", "slo_ttft_s", "slo_tpot_s"),
+    *("model", "gpu", "isl", "osl", "price", "price_kind", "slo_ttft_s", "slo_tpot_s"),
     *("engine", "weight_dtype", "kv_dtype"),
 )
 

@@ -18,7 +18,7 @@ from planner.report.frontier import FrontierReport
 
 SET_UP = ("model", "gpu", "engine", "weight_dtype", "kv_dtype")
 ASKED = {
-    "compare": (*SET_UP, "isl", "osl", "concurrency", "price"),
+    "compare": (*SET_UP, "isl", "osl", "concurrency", "price", "price_kind"),
     "fit": (*SET_UP, "context"),
     "frontier": (*SET_UP, "isl", "osl"),
 }

@@ -18,8 +18,8 @@ from planner.report.plan_tables import gpus_table, hours_table, steps_table
 from planner.report.sentences import gpu_label
 
 ASKED = (
-    *("model", "gpu", "slo_ttft_s", "slo_tpot_s", "slo_e2e_s", "peak_utilisation", "spare", "price"),
-    *("engine", "weight_dtype", "kv_dtype"),
+    *("model", "gpu", "price", "price_kind", "engine", "weight_dtype", "kv_dtype"),
+    *("slo_ttft_s", "slo_tpot_s", "slo_e2e_s", "peak_utilisation", "spare"),
 )
 ASKS = {traffic.RATE: traffic.rate, traffic.USERS: traffic.users}
 
