@@ -104,7 +104,14 @@ def breakeven(
         With one line that says what is wrong and what would be right.
     """
     from planner.api.side_making import Maker, listed, options_of
-    from planner.economics import PURCHASE, currency_of, planned_use, use_of_purchase
+    from planner.economics import (
+        PURCHASE,
+        check_named,
+        currency_of,
+        planned_use,
+        terms_given,
+        use_of_purchase,
+    )
     from planner.measurement.breaking_even import OVERS, WEIGHT_DTYPE
     from planner.measurement.operating_point import CHOICES
     from planner.measurement.predicted import Speculation
@@ -116,6 +123,10 @@ def breakeven(
     shown = currency_of(currency, usd_rate)
     book = open_catalogue(catalogue)
     prices_of(gpu_records(gpu, book), price, None, book)  # refuses prices of what is not asked about
+    check_named(terms_given(options), gpu_records(gpu, book), book)
+    given_purchase = any(options.get(name) is not None for name in ("purchase", "hours_a_day"))
+    if given_purchase and price_kind is None:
+        price_kind = PURCHASE
     given = {
         "gpu": gpu,
         "gpus": gpus,
@@ -124,7 +135,7 @@ def breakeven(
         "price_kind": price_kind,
     }
     load = {"isl": isl, "osl": osl, "concurrency": concurrency, "context": context, "prefix_hit": prefix_hit}
-    bought = PURCHASE in listed("price_kind", price_kind) or "purchase" in options
+    bought = PURCHASE in listed("price_kind", price_kind)
     use = planned_use(book, utilisation, availability)
     if bought and utilisation is None:
         use = use_of_purchase(book, options, availability)

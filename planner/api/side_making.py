@@ -131,8 +131,14 @@ class Maker:
     def _options(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options; terms of owning are none of a side that is rented beside one that is owned."""
         if chosen["price_kind"] in BOUGHT or not chosen["owned"]:
-            return dict(self.options)
+            return {name: self._of_card(value, chosen["gpu"]) for name, value in self.options.items()}
         return {name: value for name, value in self.options.items() if name not in OWNING_ARGUMENTS}
+
+    def _of_card(self, value: Any, card: Gpu) -> Any:
+        """Return what is given by accelerator for this one alone; None where nothing is."""
+        if not isinstance(value, Mapping):
+            return value
+        return {name: one for name, one in value.items() if self.catalogue.gpu(name).id == card.id} or None
 
     def _hosted(self, card: Gpu) -> HostedPrice:
         if self.api_price is not None:

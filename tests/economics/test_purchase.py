@@ -102,6 +102,14 @@ def test_buying_is_held_against_renting_and_an_api():
     assert first.at == pytest.approx(month / 0.6 * 1e6, rel=1e-6)
 
 
+def test_without_prices_the_use_is_the_usual_one():
+    sides = breakeven(gpu="rx-7900-xtx,rtx-4090", over="price", purchase=None, **ASKED).sides
+    assert {side.use.utilisation for side in sides} == {0.7}
+    bought = breakeven(gpu="rx-7900-xtx,rtx-4090", over="price", purchase={"4090": 1500.0}, **ASKED)
+    assert {side.use.utilisation for side in bought.sides} == {0.3333}
+    assert {side.price.kind for side in bought.sides} == {"purchase"}
+
+
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
