@@ -315,8 +315,8 @@ def _data_parallel(
 ) -> float:
     """Return what gradients and weights cost between the copies, beside what hides [s].
 
-    ZeRO-3 gathers the weights before each forward and each backward pass and scatters gradients after it;
-    the others do so once for a step.
+    ZeRO-3 gathers the weights before each forward and each backward pass, and it and ZeRO-2 scatter the
+    gradients of each micro-batch, as no rank keeps all of them; the others do so once for a step.
     """
     if run.dp == 1:
         return 0.0
@@ -327,7 +327,8 @@ def _data_parallel(
     if run.fsdp == 3:
         each = _exposed(gather, forward_s, machine) + _exposed(gather + scatter, backward_s, machine)
         return run.micro_batches * each
-    return _exposed(updated, forward_s, machine) + _exposed(scatter, backward_s, machine)
+    times = run.micro_batches if run.fsdp == 2 else 1
+    return _exposed(updated, forward_s, machine) + times * _exposed(scatter, backward_s, machine)
 
 
 def _exposed(sent_s: float, beside_s: float, machine: Machine) -> float:

@@ -15,8 +15,10 @@ from planner.scenario.training import TrainingRun, check_run, stage_layers
 
 USUAL_TOKENS, USUAL_ADAPTER_TOKENS = 1 << 22, 1 << 19
 """Tokens of a step where nobody gives a batch: 4 Mi to train all weights (Llama 2), 512 Ki for adapters."""
+TOKENS_PER_GPU = 1 << 10
+"""Where that makes more: as for 16 Mi tokens on 16,384 GPUs (Llama 3)."""
 MOST_BATCHES = 4
-"""So many times the usual batch at most, where copies need more to have one sequence each (16 Mi tokens)."""
+"""So many times the usual batch at most (16 Mi tokens)."""
 USUAL_SEQ_LEN = 4096
 MICRO_BATCHES = (1, 2, 4, 8, 16)
 MOST_STAGES, MOST_PARTS = 64, 8
@@ -146,11 +148,11 @@ def _candidates(
             if given.get("dp", dp) != dp or tp * pp * dp != gpus:
                 continue
             for micro in _one_or(given, "micro_batch", MICRO_BATCHES):
-                batch = given.get("global_batch") or _usual_batch(fixed, dp * micro)
+                batch = given.get("global_batch") or _usual_batch(fixed, dp * micro, gpus)
                 sizes = {"tp": tp, "pp": pp, "dp": dp, "micro_batch": micro, "global_batch": batch}
                 if micro > 1 and "micro_batch" not in given and batch % (dp * micro):
                     continue
-                if "global_batch" not in given and batch > MOST_BATCHES * _usual_batch(fixed, 1):
+                if "global_batch" not in given and batch > MOST_BATCHES * _usual_batch(fixed, 1, 1):
                     continue
                 for rest in _rest(architecture, given, sizes):
                     yield TrainingRun(**fixed, **sizes, **rest)
@@ -160,7 +162,7 @@ def _rest(
     architecture: Architecture, given: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> Iterator[dict[str, Any]]:
     """Yield what the copies share, the parts of a stage and what is computed again."""
-    shared = (1, 3) if sizes["dp"] > 1 else (1,)
+    shared = (1, 2, 3) if sizes["dp"] > 1 else (1,)
     micro_batches = sizes["global_batch"] // (sizes["dp"] * sizes["micro_batch"])
     parts = _parts(len(architecture.layers), sizes["pp"], micro_batches)
     for fsdp in _one_or(given, "fsdp", shared):
@@ -193,8 +195,9 @@ def _parts(layers: int, pp: int, micro_batches: int) -> tuple[int, ...]:
     return tuple({1, max(parts for parts in range(1, MOST_PARTS + 1) if stage_layers(layers, pp, parts))})
 
 
-def _usual_batch(fixed: Mapping[str, Any], share: int) -> int:
+def _usual_batch(fixed: Mapping[str, Any], share: int, gpus: int) -> int:
     """Return the usual batch, up to the next multiple of what the copies work on at once [sequences]."""
     tokens = USUAL_TOKENS if fixed.get("method", "full") == "full" else USUAL_ADAPTER_TOKENS
+    tokens = max(tokens, min(MOST_BATCHES * tokens, TOKENS_PER_GPU * gpus))
     wanted = max(1, tokens // int(fixed["seq_len"]))
     return -(-wanted // share) * share

@@ -164,7 +164,7 @@ def test_memory_grows_with_the_batch_and_shrinks_with_recomputation(
 
 
 def test_every_published_run_nearly_fits(catalogue):
-    """All of them fitted where they ran: 68 of 80 are predicted to, and 73 to within 5 %."""
+    """All of them fitted where they ran: 68 of 80 are predicted to, and 71 to within 5 %."""
     from planner.measurement.training import training_points
 
     shares = []
@@ -173,4 +173,4 @@ def test_every_published_run_nearly_fits(catalogue):
         shares.append(memory.total_bytes / memory.usable_bytes)
     assert len(shares) == 80
     assert sum(share <= 1 for share in shares) == 68
-    assert sum(share <= 1.05 for share in shares) == 73
+    assert sum(share <= 1.05 for share in shares) == 71

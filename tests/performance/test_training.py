@@ -76,6 +76,8 @@ def test_worked_numbers_of_communication(catalogue, llama, h100):
     assert parts(llama, dp=8, global_batch=8, fsdp=3)["data_parallel"] == pytest.approx(82.6e-3, rel=2e-3)
     four = parts(llama, dp=8, global_batch=32, fsdp=3)["data_parallel"]
     assert four == pytest.approx(4 * 82.6e-3, rel=2e-3)
+    two = parts(llama, dp=8, global_batch=32, fsdp=2)["data_parallel"]
+    assert two == pytest.approx(5 * 55.1e-3 / 2, rel=2e-3)  # gathered once, scattered four times
     assert parts(llama, dp=8, global_batch=32, fsdp=1)["optimiser"] == pytest.approx(11.2e-3, rel=5e-3)
 
 
