@@ -21,6 +21,7 @@ QUESTIONS = {
     "frontier": {**SHORT, "gpu": "h100", "gpus": [1, 2], "price": {"h100": 2.5}},
     "plan": {**SHORT, "gpu": "h100", "request_rate": 5, "slo_ttft_s": 2, "price": 2.5, "requests": 200},
     "breakeven": {**SHORT, "gpu": "h100,mi300x", "concurrency": 8, "price": {"h100": 2.5, "mi300x": 2.0}},
+    "launch": {**SHORT, "gpu": "h100", "concurrency": 4},
     "own": {"gpu": ["mi355x", "b200"], "life_years": 5},
     "sweep": {**SHORT, "gpu": "h100", "concurrency": "1..4", "price": 2.5},
     "train": {**LLAMA, "gpu": "h100,mi300x", "gpus": 8, "tokens": "1T", "price": 2.5},

@@ -14,7 +14,7 @@ from planner.planning.question import question
 from planner.planning.sizing import judge
 from planner.report.launch import LaunchReport
 from planner.report.saved import saved_question
-from planner.scenario.records import LARGEST_SIZE
+from planner.scenario.records import LARGEST_SIZE, Deployment
 
 SIZES = ("tp", "pp", "ep", "dp", "dcp")
 LOAD = ("context", "concurrency", "isl", "osl", "request_rate")
@@ -153,10 +153,15 @@ def launch(
 
 
 def _over(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a saved question with what was given beside it; given sizes replace all of its sizes."""
+    """Return a saved question with what was given beside it.
+
+    Given sizes replace all of its sizes; an option at its default is what was not given.
+    """
     sizes = (*SIZES, "gpus")
-    kept = {k: v for k, v in held.items() if k not in sizes or not any(size in given for size in sizes)}
-    return {**kept, **given}
+    plain = {name: field.default for name, field in Deployment.model_fields.items() if name not in sizes}
+    stated = {k: v for k, v in given.items() if not (k in held and k in plain and v == plain[k])}
+    kept = {k: v for k, v in held.items() if k not in sizes or not any(size in stated for size in sizes)}
+    return {**kept, **stated}
 
 
 def _whole(name: str, given: object, most: int) -> int | None:

@@ -80,7 +80,10 @@ start_options = stacked(
         "[default: hf-token]",
     ),
     click.option(
-        "--port", type=Count(1, 65535, "a port"), metavar="N", help="Of the server.  [default: the engine's]"
+        "--port",
+        type=Count(1, 65535, "a port"),
+        metavar="PORT",
+        help="Of the server.  [default: the engine's]",
     ),
 )
 
@@ -112,10 +115,10 @@ def command(
     \b
     Examples:
       planner launch --model kimi-k3 --gpu b200 --engine vllm==0.20.2
-      planner launch --model deepseek-r1 --gpu h200 --engine sglang --tp 8 --kv-dtype fp8 --isl 4k --osl 1k
+      planner launch --model deepseek-r1 --gpu h200 --tp 8 --engine sglang --isl 4k --osl 1k
       planner launch --model llama-3.3-70b --gpu mi300x --format kubernetes --replicas 2
       planner launch --from plan.json --format kubernetes > llama.yaml
-      planner launch --model qwen3-235b-a22b --gpu h200 --tp 8 --disaggregated 8:16 --engine sglang
+      planner launch --model deepseek-r1 --gpu h200 --tp 8 --context 64k --disaggregated 8:16
 
     Exit codes: 0 it is printed, 2 wrong usage, or refused with the reason, 3 it does not fit.
     """

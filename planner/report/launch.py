@@ -82,6 +82,13 @@ class LaunchReport(Report):
             found.append(
                 f"no image of {wanted.stack.name} {wanted.version_text} for {wanted.gpu.id} is known"
             )
+        if any(
+            one.name == "context" and "input and output" in one.provenance for one in wanted.fit.assumptions
+        ):
+            found.append(
+                f"the longest request is input and output alone, {wanted.fit.context:,} tokens: give --context "
+                "to leave room for what a chat template or a client adds"
+            )
         if wanted.pools is not None:
             found.append("a router must stand in front of the servers; its command is a part of the launch")
         if wanted.shares_experts and wanted.stack.id == "sglang":

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
 from planner.errors import DoesNotFit, IllegalDeployment, InvalidInput, Unsupported
+from planner.report.launch import launch_text
 from planner.serving.book import launch_book
 from tests.serving.making import flags_in, launched, line_of
 
@@ -297,3 +299,43 @@ def test_every_refusal_of_the_book_is_tried_above():
 def test_other_refusals_are_typed_and_say_why(asked, error, said, catalogue):
     with pytest.raises(error, match=re.escape(said)):
         launched(**asked, catalogue=catalogue)
+
+
+def test_the_report_says_what_the_fit_of_its_flags_is(catalogue):
+    report = launched(**R1, tp=8, catalogue=catalogue)
+    assert report.launch.proof.kv_tokens == report.launch.wanted.fit.kv_tokens
+    assert f"{report.launch.proof.kv_tokens:,} KV tokens" in report.sentence
+    assert "vllm serve" in launch_text(report)
+    reasons = {row["flag"]: row["because"] for row in report.to_records()}
+    assert reasons["--gpu-memory-utilization"].startswith("published: vLLM release wheels")
+    assert reasons["--max-model-len"] == "asked for"
+
+
+def test_weights_in_the_hosts_memory_have_their_flags(catalogue):
+    streamed = {"model": "llama-3.1-8b", "gpu": "rtx-4090", "context": 8192, "cpu_offload_gb": 4}
+    assert flags_in(line_of(launched(**streamed, catalogue=catalogue)))["--cpu-offload-gb"] == "4"
+    experts = {**GGUF, "model": "gpt-oss-20b", "gpu": "rtx-4090", "n_cpu_moe": 4, "weight_dtype": "mxfp4"}
+    assert flags_in(line_of(launched(**experts, catalogue=catalogue)))["--n-cpu-moe"] == "4"
+
+
+def test_a_longest_request_without_room_is_said(catalogue):
+    tight = launched(**LLAMA, isl=2000, osl=300, catalogue=catalogue)
+    assert any("2,300 tokens: give --context" in warning for warning in tight.warnings)
+    assert not any(
+        "--context" in one for one in launched(**LLAMA, context=4096, catalogue=catalogue).warnings
+    )
+
+
+def test_every_field_of_the_json_is_in_the_glossary(catalogue):
+    page = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8")
+    table = page.split("## Fields of `planner.launch/1`")[1]
+    record = launched(**LLAMA, isl=2000, osl=300, format="json", catalogue=catalogue).to_dict()
+    inside = [
+        record,
+        record["servers"][0],
+        record["servers"][0]["nodes"][0],
+        record["load_test"],
+        record["proof"],
+    ]
+    names = {name for one in inside for name in one} - {"schema", "reproduction"}
+    assert not [name for name in sorted(names) if f"`{name}`" not in table]
