@@ -25,7 +25,7 @@ from planner.measurement.setups import NotPredictable
 from planner.measurement.static_runs import static_runs
 from planner.performance.levels import Calibration
 
-KEPT_ASIDE = ("wafer_kimi_k3", "own_h200", "consumer_single_card")
+KEPT_ASIDE = ("wafer_kimi_k3", "own_h200", "own_h200_http", "own_h200_x2", "consumer_single_card")
 """Sources that no calibration learns from: the worked example of Kimi K3 must come out right by itself; our
 own runs of one H200, with `measurements/h200`, say how wrong predictions are of what was never seen, and
 single consumer cards do in `docs/consumer.md`."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
 from statistics import median
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SPEC = importlib.util.spec_from_file_location("make_h200", ROOT / "docs" / "make_h200.py")
-make_h200 = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(make_h200)
+sys.path.insert(0, str(ROOT / "docs"))
+make_h200 = importlib.import_module("make_h200")
+own_runs = importlib.import_module("own_runs")
 
 
 @pytest.fixture(scope="module")
 def runs():
-    return make_h200.points()
+    return make_h200.RUNS.points()
 
 
 def test_the_page_holds_the_tables_that_its_script_writes(catalogue):
@@ -24,28 +25,28 @@ def test_the_page_holds_the_tables_that_its_script_writes(catalogue):
     for name, made in make_h200.tables(catalogue).items():
         if name not in ("operators", "after"):  # these move with the shipped calibration
             assert made in text, name
-    assert {found[1] for found in make_h200.MARKS.findall(text)} == set(make_h200.tables(catalogue))
+    assert {found[1] for found in own_runs.MARKS.findall(text)} == set(make_h200.tables(catalogue))
 
 
 def test_every_point_was_predicted_before(runs):
-    known = make_h200.predicted_before()
-    assert len(runs) == 45 + 19
-    assert all(make_h200.key_of(point) in known for point in runs)
+    known = make_h200.RUNS.predicted_before()
+    assert len(runs) == 54 + 20
+    assert all(own_runs.key_of(point) in known for point in runs)
 
 
 def test_steps_were_predicted_within_fifteen_per_cent_before_any_calibration(runs):
-    static = [point for point in runs if make_h200.is_static(point)]
-    assert median(make_h200.errors_before("tpot_ms", static)) == pytest.approx(0.053, abs=0.0005)
+    static = [point for point in runs if own_runs.is_static(point)]
+    assert median(make_h200.RUNS.errors_before("tpot_ms", static)) == pytest.approx(0.067, abs=0.0005)
 
 
 def test_held_out_steps_are_within_seven_per_cent_after_calibration(catalogue):
-    assert median(make_h200.held_out(catalogue, make_h200.is_static, 1)) < 0.07
+    assert median(make_h200.RUNS.held_out(catalogue, own_runs.is_static, 1)) < 0.07
 
 
 def test_memory_is_within_two_per_cent(catalogue):
-    made = make_h200.validate_startup_logs(make_h200.RUNS / "startup_logs.csv", catalogue)
+    made = own_runs.validate_startup_logs(make_h200.RUNS.directory / "startup_logs.csv", catalogue)
     scores = made.scores()
-    assert made.predicted == made.rows == 7
+    assert made.predicted == made.rows == 10
     assert scores["weights_gib"].median_ape < 0.005
     assert scores["kv_pool_gib"].median_ape < 0.02
 
