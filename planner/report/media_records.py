@@ -51,7 +51,9 @@ def media_record(answer: MediaAnswer) -> dict[str, Any]:
         "fits": answer.fits,
         "binding_limit": answer.memory.binding,
         "memory": memory_record(answer.memory),
-        "seconds": None if interval is None else dict(zip(("value", "low", "high"), interval, strict=True)),
+        "unit_seconds": None
+        if interval is None
+        else dict(zip(("value", "low", "high"), interval, strict=True)),
         "units_per_hour": answer.units_per_hour,
         "usd_per_unit": answer.usd_per_unit,
         "units_per_usd": answer.units_per_usd,

@@ -107,13 +107,17 @@ def plural(makes: str) -> str:
 def read_size(size: object) -> tuple[int, int]:
     """Return width and height of a size, "1280x720" or two numbers [pixels]."""
     parts = size.lower().split("x") if isinstance(size, str) else size
+    if not isinstance(parts, list | tuple) or len(parts) != 2:
+        raise InvalidInput(_no_size(size))
     try:
-        width, height = (int(part) for part in parts)  # type: ignore[union-attr, attr-defined]
+        width, height = int(parts[0]), int(parts[1])
     except (TypeError, ValueError):
-        raise InvalidInput(
-            f"size: {shorten(size)} is no size; write width x height in pixels, like 1280x720"
-        ) from None
+        raise InvalidInput(_no_size(size)) from None
     return width, height
+
+
+def _no_size(given: object) -> str:
+    return f"size: {shorten(given)} is no size; write width x height in pixels, like 1280x720"
 
 
 def _check(model: MediaModel, workload: MediaWorkload) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -48,14 +49,29 @@ def test_it_exports_in_every_form_and_is_made_again(tmp_path, report, catalogue)
     assert made.same, made.to_records()[:5]
 
 
+def fields(value):
+    if isinstance(value, list):
+        return {name for item in value for name in fields(item)}
+    if not isinstance(value, dict):
+        return set()
+    by_gpu = ("left_out", "first_is_faster_by", "reproduction")
+    return {*value, *(name for key, item in value.items() if key not in by_gpu for name in fields(item))}
+
+
+def test_every_field_is_in_the_glossary(report):
+    page = (Path(__file__).parents[2] / "docs/glossary.md").read_text(encoding="utf-8")
+    section = page.split("## Fields of media answers")[1].split("\n## ")[0]
+    assert sorted(fields(report.to_dict()) - set(re.findall(r"`(\w+)`", section))) == []
+
+
 def test_a_prediction_says_how_long_and_how_sure(catalogue):
     answer = planner.predict(**QUESTIONS["predict"], price=2.5, catalogue=catalogue).answer
     record = answer.to_dict()
-    assert record["seconds"]["low"] < record["seconds"]["value"] < record["seconds"]["high"]
-    assert record["units_per_hour"] == pytest.approx(3600 / record["seconds"]["value"])
-    assert record["usd_per_unit"] == pytest.approx(2.5 * record["seconds"]["value"] / 3600)
+    assert record["unit_seconds"]["low"] < record["unit_seconds"]["value"] < record["unit_seconds"]["high"]
+    assert record["units_per_hour"] == pytest.approx(3600 / record["unit_seconds"]["value"])
+    assert record["usd_per_unit"] == pytest.approx(2.5 * record["unit_seconds"]["value"] / 3600)
     assert record["units_per_usd"] == pytest.approx(1 / record["usd_per_unit"])
-    assert sum(part["seconds"] for part in record["parts"]) == pytest.approx(record["seconds"]["value"])
+    assert sum(part["seconds"] for part in record["parts"]) == pytest.approx(record["unit_seconds"]["value"])
     assert record["workload"]["latent_tokens"] == 4096
     assert not record["measured"]
 
@@ -91,7 +107,7 @@ def test_a_card_that_is_too_small_is_a_no_with_what_would_do(catalogue):
     assert not report.fits
     assert not report.answered
     assert "--offload" in report.sentence
-    assert report.to_dict()["seconds"] is None
+    assert report.to_dict()["unit_seconds"] is None
     assert planner.fit(model="flux.1-dev", gpu="rtx-4090", offload=True, catalogue=catalogue).fits
     with pytest.raises(DoesNotFit):
         planner.breakeven(model="flux.1-dev", gpu="rtx-4090,mi355x", catalogue=catalogue)
