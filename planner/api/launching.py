@@ -12,6 +12,7 @@ from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import InvalidInput, shorten
 from planner.planning.question import question
 from planner.planning.sizing import judge
+from planner.report.base import Report
 from planner.report.launch import LaunchReport
 from planner.report.saved import saved_question
 from planner.scenario.records import LARGEST_SIZE, Deployment
@@ -26,7 +27,7 @@ def launch(
     *,
     model: str | os.PathLike[str] | Model | None = None,
     gpu: str | Gpu | None = None,
-    saved: str | os.PathLike[str] | None = None,
+    saved: str | os.PathLike[str] | Report | None = None,
     format: str = "command",
     isl: int | str | None = None,
     osl: int | str | None = None,
@@ -54,9 +55,9 @@ def launch(
     ----------
     model, gpu : optional
         As for `fit`, one accelerator; needed without `saved`.
-    saved : path, optional
-        A report of `fit`, `plan` or `compare` as JSON or HTML: its model, accelerator, layout and load. What
-        is given beside it goes before it.
+    saved : path or Report, optional
+        A report of `fit`, `plan` or `compare`, or its file as JSON or HTML: its model, accelerator, layout
+        and load. What is given beside it goes before it.
     format : str
         What `to_text` of the report is: ``command``, ``kubernetes``, ``compose`` or ``json``.
     isl, osl, context, concurrency, request_rate
@@ -107,7 +108,8 @@ def launch(
         "concurrency": concurrency,
     }
     stated = {**given, "request_rate": request_rate, "draft": draft, **options}
-    held = saved_question(path_text("saved", saved), gpu, book) if saved is not None else {}
+    named = saved if saved is None or isinstance(saved, Report) else path_text("saved", saved)
+    held = saved_question(named, gpu, book) if named is not None else {}
     copies = _whole("replicas", replicas, LARGEST_SIZE) or held.pop("replicas", 1)
     held.pop("replicas", None)
     asked_for = _over(held, {key: value for key, value in stated.items() if value is not None})

@@ -8,6 +8,7 @@ from typing import Any
 from planner.catalogue import Catalogue, Gpu
 from planner.errors import InvalidInput, PlannerError, UnknownName, shorten
 from planner.planning.sizing import Sizes
+from planner.report.base import Report
 from planner.report.reading import SavedReport, read_report
 from planner.scenario import Deployment, Workload
 
@@ -20,13 +21,13 @@ TAKEN = frozenset({*Deployment.model_fields, *Sizes.model_fields, *Workload.mode
 """Arguments of a report's question that say how it is deployed and loaded."""
 
 
-def saved_question(path: str, gpu: str | Gpu | None, catalogue: Catalogue) -> dict[str, Any]:
+def saved_question(saved: str | Report, gpu: str | Gpu | None, catalogue: Catalogue) -> dict[str, Any]:
     """Return what a saved report of `fit`, `plan` or `compare` asks to be started.
 
     Parameters
     ----------
-    path : str
-        The report, as JSON or HTML.
+    saved : str or Report
+        The report: a file of JSON or HTML, or one that was just made.
     gpu : str, Gpu or None
         Which of its accelerators; the first that has an answer by default.
     catalogue : Catalogue
@@ -42,8 +43,8 @@ def saved_question(path: str, gpu: str | Gpu | None, catalogue: Catalogue) -> di
     InvalidInput
         With the file, when it is no such report or has no answer to start.
     """
-    report = read_report(path)
-    schema = report.record["schema"]
+    report = _made(saved) if isinstance(saved, Report) else read_report(saved)
+    path, schema = report.file, report.record.get("schema")
     if schema not in SCHEMAS:
         raise InvalidInput(
             f"{path}: a report of schema {shorten(schema)} names no deployment; {', '.join(SCHEMAS)} do"
@@ -67,6 +68,13 @@ def saved_question(path: str, gpu: str | Gpu | None, catalogue: Catalogue) -> di
         found["request_rate"] = _share_of_rate(result)
         found.pop("concurrency", None)
     return found
+
+
+def _made(report: Report) -> SavedReport:
+    """Return a report of this process as its file would have it."""
+    if report.reproduction is None:
+        raise InvalidInput("saved: a report made by hand holds no question; name the deployment instead")
+    return SavedReport("the report", report.to_dict(), report.reproduction, None)
 
 
 def _quantised(report: SavedReport, catalogue: Catalogue) -> str | None:

@@ -77,12 +77,16 @@ class EngineBook(Record):
     port: int
     bench: str
     """Program whose flags the load test has."""
+    container_program: str | None = None
+    """Where an image has the program, if it is not found by its name."""
     kv_dtypes: dict[str, str]
     """The engine's name of each KV dtype."""
     loads: Names
     """Beginnings of the weight formats that it loads."""
     drafts: dict[str, str] = Field(default_factory=dict)
     """The engine's name of each kind of draft; ``draft`` is a model of its own kind."""
+    drafts_since: dict[str, str] = Field(default_factory=dict)
+    """First examined version that has a kind of draft, where not all have it."""
     images: Annotated[tuple[Image, ...], Field(strict=False)] = ()
     environment: Annotated[tuple[Environment, ...], Field(strict=False)] = ()
     partition: str | None = None

@@ -34,7 +34,7 @@ def compose(launch: Launch, *, name: str | None = None) -> dict[str, Any]:
     if wanted.nodes > 1 or others or server.copies > 1:
         raise Unsupported("compose: it has one server on one node; take --format kubernetes or command")
     called = checked("name", name) if name is not None else label_of(wanted.model.id)
-    words = server.lines[0].words
+    words = launch.contained(server)
     service: dict[str, Any] = {
         "image": image_of(launch),
         "entrypoint": [words[0]],

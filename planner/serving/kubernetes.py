@@ -110,7 +110,7 @@ def _config(base: str, launch: Launch) -> Object:
 
 
 def _deployment(name: str, base: str, server: Server, launch: Launch, secret: str) -> Object:
-    words = server.lines[0].words
+    words = launch.contained(server)
     container = _container(launch, secret, serves=True)
     container |= {"command": [words[0]], "args": list(words[1:])}
     return {

@@ -78,6 +78,11 @@ class Launch:
     proof: MemoryFit
     backend: Mapping[str, str] = field(default_factory=dict)
 
+    def contained(self, server: Server) -> tuple[str, ...]:
+        """Return the words of a server as a container of one node runs them."""
+        first, *words = server.lines[0].words
+        return (self.wanted.book.container_program or first, *words)
+
     def router(self) -> tuple[str, ...]:
         """Return the command of the router in front of pools; empty where there are none."""
         book = self.wanted.book

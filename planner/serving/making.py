@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.catalogue.stacks import parse_version
-from planner.errors import DoesNotFit, InvalidInput, unknown_name
+from planner.errors import DoesNotFit, InvalidInput, Unsupported, unknown_name
 from planner.memory.built import SameModel, architecture_of
 from planner.memory.records import MemoryFit
 from planner.memory.setup import engine_name
 from planner.scenario import Deployment, Workload
-from planner.serving.book import launch_book
+from planner.serving.book import EngineBook, launch_book
 from planner.serving.checkpoint import check_loads, checkpoint_of
 from planner.serving.launching import Launch, launch_of
 from planner.serving.wanted import Draft, Pools, Wanted, check_launch
@@ -98,12 +98,13 @@ def launch_for(
         fit=fit,
         checkpoint=loaded,
         cast=cast,
-        draft=_draft(asked, draft, book.drafts, catalogue),
+        draft=_draft(asked, draft, book, catalogue),
         pools=_pools(pools, fit.deployment.gpus),
         port=port or book.port,
         book=book,
     )
     check_launch(wanted, manifest=form)
+    _check_draft(wanted)
     return launch_of(
         wanted,
         head=checked("head", head) if head is not None else Shell(f"${HEAD}"),
@@ -114,13 +115,13 @@ def launch_for(
     )
 
 
-def _draft(asked: Deployment, kind: str | None, known: dict[str, str], catalogue: Catalogue) -> Draft | None:
+def _draft(asked: Deployment, kind: str | None, book: EngineBook, catalogue: Catalogue) -> Draft | None:
     if not asked.speculative_tokens:
         if kind is not None:
             raise InvalidInput("draft: a kind of draft needs --speculative-tokens")
         return None
-    if kind is not None and kind not in known:
-        raise unknown_name("kind of draft", kind, known)
+    if kind is not None and kind not in book.drafts:
+        raise unknown_name("kind of draft", kind, book.drafts)
     kind = kind or ("mtp" if asked.draft_model is None else "draft")
     if asked.draft_model is None:
         return Draft(kind)
@@ -128,6 +129,18 @@ def _draft(asked: Deployment, kind: str | None, known: dict[str, str], catalogue
     if drafter.hf_repo is None:
         raise InvalidInput(f"draft_model: no repository of {drafter.id} is known")
     return Draft(kind, checked("checkpoint", drafter.hf_repo))
+
+
+def _check_draft(wanted: Wanted) -> None:
+    """Refuse a kind of draft that came with a later version."""
+    if wanted.draft is None:
+        return
+    since = wanted.book.drafts_since.get(wanted.draft.kind)
+    if since is not None and wanted.version is not None and wanted.version < (parse_version(since) or ()):
+        raise Unsupported(
+            f"{wanted.stack.name} {wanted.version_text} is not known to draft by {wanted.draft.kind}: "
+            f"version {since} is"
+        )
 
 
 def _pools(pools: tuple[int, int] | None, each: int) -> Pools | None:

@@ -291,6 +291,16 @@ def test_every_refusal_of_the_book_is_tried_above():
         ({"model": "kimi-k3", "gpu": "b200", "tp": 8}, DoesNotFit, "kimi-k3 does not fit on b200-sxm as TP8"),
         ({**PLAIN, "pp": 9, "tp": 1}, IllegalDeployment, "do not divide over"),
         ({**PLAIN, "tp": 2, "disaggregated": (3, 2)}, InvalidInput, "no whole number of servers of 2 GPUs"),
+        (
+            {**PLAIN, "tp": 2, **DRAFT, "engine": "vllm==0.13.0"},
+            Unsupported,
+            "draft by draft: version 0.15.1 is",
+        ),
+        (
+            {**PLAIN, "tp": 2, **DRAFT, "draft": "dspark", "engine": "sglang==0.5.9"},
+            Unsupported,
+            "0.5.9 is not known to draft by dspark: version 0.5.18 is",
+        ),
         ({**GGUF, "max_num_seqs": 8}, Unsupported, "llama.cpp has no flag for max_num_seqs"),
         ({**LLAMA, "engine": "sglang", "deduct_graphs": True}, Unsupported, "no flag for deduct_graphs"),
         ({**LLAMA, "draft": "eagle3"}, InvalidInput, "needs --speculative-tokens"),

@@ -180,6 +180,8 @@ def test_compose_has_one_server_with_its_devices(catalogue):
     assert amd["services"]["kimi-k3"]["devices"] == ["/dev/kfd", "/dev/dri"]
     file = yaml.safe_load(launched(**QUESTIONS["a file"], format="compose", catalogue=catalogue).to_text())
     assert json.loads(file["configs"]["trtllm.yaml"]["content"])["kv_cache_config"] == {"dtype": "fp8"}
+    gguf = yaml.safe_load(launched(**QUESTIONS["llama.cpp"], format="compose", catalogue=catalogue).to_text())
+    assert gguf["services"]["llama-3-1-8b"]["entrypoint"] == ["/app/llama-server"]
     for several in (SEVERAL, QUESTIONS["replicas"], QUESTIONS["pools"]):
         with pytest.raises(Unsupported, match="one server on one node"):
             launched(**several, format="compose", catalogue=catalogue).to_text()
