@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from planner.dashboard.asking import ask
 from planner.dashboard.inputs import chosen_part, scenario
@@ -17,7 +19,9 @@ from planner.dashboard.showing import (
     show_rest,
     show_sentence,
 )
+from planner.dashboard.text import plain
 from planner.report.breakeven_tables import flips_table, tornado_table
+from planner.report.buying import what_to_take
 from planner.report.compare_tables import tokens_table
 from planner.report.owning import OwningReport
 from planner.report.sentences import gpu_label
@@ -31,16 +35,20 @@ TWO = ("model", "isl", "osl", "concurrency", "utilisation", "engine", "weight_dt
 
 def show() -> None:
     """Draw the page."""
+    first = st.container()
     chosen_part("utilisation", "Share of the paid time that is used", "as the catalogue assumes")
-    for draw in (_tokens, _two, _owning):
+    draws: tuple[Callable[[], None], ...] = (partial(_tokens, first), _two, _owning)
+    for draw in draws:
         with answering():
             draw()
 
 
-def _tokens() -> None:
+def _tokens(first: DeltaGenerator) -> None:
+    """Show what tokens cost, with the answer in words above everything."""
     from planner.report.figures.token_costs import token_costs_figure
 
     report = ask("compare", arguments(scenario(), TOKENS))
+    first.markdown(plain(what_to_take(report)))
     table = tokens_table(report)
     if table is None:
         st.info("Give prices, at the left, to see what tokens cost.")

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from planner.report.breakeven import BreakEvenReport
 
 CELLS = 41
+ON_COLOUR = "#1a1a1a"
+TICKS = {-3: "1/8", -2: "1/4", -1: "1/2", 0: "1", 1: "2", 2: "4", 3: "8"}
+"""Ratios of costs by their binary logarithm."""
 SPAN = 3.0
 """Prices from a third to three times those that were given."""
 
@@ -33,19 +36,25 @@ def prices_figure(decided: Decided) -> Figure:
     from plotly.graph_objects import Contour, Figure, Heatmap, Scatter
 
     first, second = decided.first, decided.second
+    one, other = plain(first.name), plain(second.name)
     across, up = (_prices(side.usd_per_gpu_hour) for side in (second, first))
     at_one = decided.ratio.value / (first.usd_per_gpu_hour / second.usd_per_gpu_hour)
-    logs = [[math.log2(at_one * one / other) for other in across] for one in up]
+    logs = [[math.log2(at_one * this / that) for that in across] for this in up]
     heat = Heatmap(
         x=across,
         y=up,
         z=logs,
         zmid=0,
         colorscale=[[0, SERIES[0]], [0.5, "#f4f4f4"], [1, SERIES[1]]],
-        colorbar={"title": {"text": "log2 of the<br>cost ratio"}},
+        customdata=[[2**log for log in row] for row in logs],
+        colorbar={
+            "title": {"text": f"cost of {one}<br>over {other}"},
+            "tickvals": list(TICKS),
+            "ticktext": list(TICKS.values()),
+        },
         hovertemplate=(
-            f"{plain(first.name)} at %{{y:.2f}}, {plain(second.name)} at %{{x:.2f}} USD/h"
-            "<br>log2(cost ratio) %{z:.2f}<extra></extra>"
+            f"{one} at %{{y:.2f}}, {other} at %{{x:.2f}} USD/h"
+            f"<br>{one} costs %{{customdata:.2f}} times {other}<extra></extra>"
         ),
     )
     level = Contour(
@@ -65,12 +74,25 @@ def prices_figure(decided: Decided) -> Figure:
         marker={"symbol": "x", "size": 11, "color": INK},
         name="as asked",
     )
-    return styled(
+    figure = styled(
         Figure([heat, level, here]),
-        x=f"{plain(second.name)}, USD per GPU-hour",
-        y=f"{plain(first.name)}, USD per GPU-hour",
+        x=f"{other}, USD per GPU-hour",
+        y=f"{one}, USD per GPU-hour",
         showlegend=False,
     )
+    corners = ((other, logs[-1][0] > 0, 0.02, 0.97), (one, logs[0][-1] < 0, 0.98, 0.03))
+    for name, x, y in ((name, x, y) for name, cheaper, x, y in corners if cheaper):
+        figure.add_annotation(
+            text=f"{name} is cheaper",
+            x=x,
+            y=y,
+            xref="paper",
+            yref="paper",
+            xanchor="left" if x < 1 / 2 else "right",
+            showarrow=False,
+            font={"color": ON_COLOUR},
+        )
+    return figure
 
 
 def _prices(usd: float) -> list[float]:
