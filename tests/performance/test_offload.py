@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.catalogue import Catalogue, load_catalogue
@@ -227,11 +227,13 @@ def rate(**options: object) -> float:
     ).tps_per_user.value
 
 
+@settings(max_examples=25)
 @given(ngl=st.integers(0, ALL - 2))
 def test_one_more_layer_on_the_gpu_is_never_slower(ngl):
     assert rate(ngl=ngl + 1) >= rate(ngl=ngl)
 
 
+@settings(max_examples=25)
 @given(ngl=st.integers(0, ALL - 1))
 def test_a_faster_memory_is_never_slower(ngl):
     assert (
