@@ -96,7 +96,7 @@ def train(
     PlannerError
         With one line that says what is wrong and what would be right.
     """
-    from planner.economics import OWNING_ARGUMENTS, terms_given
+    from planner.economics import OWN, OWNING_ARGUMENTS, PURCHASE, terms_given
     from planner.performance.training_rates import STACKS, achieved_rows
     from planner.planning.training import trained
     from planner.report.training import TrainAnswer, TrainReport
@@ -126,8 +126,11 @@ def train(
             raise unknown_name("argument", name, [*TrainingRun.model_fields, *OWNING_ARGUMENTS])
     TrainingRun(**given)  # says in one line what cannot be, whichever accelerator is asked
     word = one_of("stack", stack, STACKS)
-    wanted = _count("tokens", tokens)
-    prices, unpriced = prices_of(cards, price, price_kind, book, terms_given(options))
+    total, wanted = _whole("gpus", gpus), _whole("tokens", _count("tokens", tokens))
+    terms = terms_given(options)
+    if price_kind not in (OWN, PURCHASE):
+        terms.pop("kw_per_gpu", None)  # it gives the energy of a rented one too
+    prices, unpriced = prices_of(cards, price, price_kind, book, terms)
 
     def answer(card: Gpu) -> TrainAnswer:
         found = trained(
@@ -135,7 +138,7 @@ def train(
             gpu=card,
             catalogue=book,
             given=given,
-            gpus=gpus,
+            gpus=total,
             tokens=wanted,
             stack="development" if word == "development" else "stable",
             as_of=as_of,
@@ -197,6 +200,12 @@ def _count(name: str, value: int | str | None) -> int | None:
         return parse_count(value)
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from None
+
+
+def _whole(name: str, value: int | None) -> int | None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise InvalidInput(f"{name}: {shorten(value)} is no whole number above 0")
+    return value
 
 
 def _own_power(kw: Any, card: Gpu, book: Catalogue) -> float | None:

@@ -35,7 +35,7 @@ COLUMNS = (
     Column("date", "date"),
     Column("what", "stack or benchmark", flexible=True),
 )
-TAKEN = Column("taken", "taken")
+TAKEN = Column("taken", "used")
 MORE = ("stack", "stat", "provenance", "source", "url")
 
 

@@ -1,4 +1,4 @@
-"""The tables of a training run: side by side, the parts of a step, memory by part, money and energy."""
+"""The tables of a training run: side by side, the parts of a step, memory by part, cost and energy."""
 
 from __future__ import annotations
 
@@ -134,37 +134,51 @@ def memory_table(answers: Sequence[TrainAnswer]) -> Table:
     return Table(tuple(columns), tuple(rows), "Memory of the fullest GPU")
 
 
-def money_table(answers: Sequence[TrainAnswer]) -> Table | None:
-    """Return cost and energy with their intervals; None where neither is known."""
+def cost_table(answers: Sequence[TrainAnswer]) -> Table | None:
+    """Return what tokens and the run cost, with the interval; None where nothing has a price."""
     columns = (
         GPU,
         Column("usd_per_gpu_hour", "USD per\nGPU-hour", right=True, show="{:,.2f}".format),
         Column("usd_per_trillion_tokens", "USD per\n1T tokens", right=True, show=number),
-        Column("cost_interval", "80 % interval", right=True),
+        Column("interval", "80 % interval", right=True),
         Column("usd_of_run", "USD of\nthe run", right=True, show=number),
+    )
+    rows = tuple(
+        {
+            "gpu": answer.gpu,
+            "usd_per_gpu_hour": answer.trained.price.usd_per_gpu_hour,
+            "usd_per_trillion_tokens": cost.value,
+            "interval": interval(cost),
+            "usd_of_run": _value(answer.trained.usd_of_run),
+            "price": answer.trained.price.provenance,
+        }
+        for answer in answers
+        if answer.trained.price is not None and (cost := answer.trained.usd_per_trillion_tokens) is not None
+    )
+    return Table(columns, rows, "Cost", ("price",)).filled() if rows else None
+
+
+def energy_table(answers: Sequence[TrainAnswer]) -> Table | None:
+    """Return the energy of tokens and of the run, with the interval; None where no power is known."""
+    columns = (
+        GPU,
         Column("kw", "kW a GPU\nall-in", right=True, show="{:,.2f}".format),
         Column("mwh_per_trillion_tokens", "MWh per\n1T tokens", right=True, show=number),
+        Column("interval", "80 % interval", right=True),
         Column("mwh_of_run", "MWh of\nthe run", right=True, show=number),
     )
-    rows = [_money_row(answer) for answer in answers if answer.trained.plan.step]
-    shown = [row for row in rows if row["usd_per_gpu_hour"] is not None or row["kw"] is not None]
-    return Table(columns, tuple(shown), "Cost and energy", ("price",)).filled() if shown else None
-
-
-def _money_row(answer: TrainAnswer) -> dict[str, Any]:
-    trained = answer.trained
-    cost, price, power = trained.usd_per_trillion_tokens, trained.price, trained.power
-    return {
-        "gpu": answer.gpu,
-        "usd_per_gpu_hour": price.usd_per_gpu_hour if price else None,
-        "usd_per_trillion_tokens": _value(cost),
-        "cost_interval": interval(cost) if cost else None,
-        "usd_of_run": _value(trained.usd_of_run),
-        "kw": power.kw_per_gpu if power else None,
-        "mwh_per_trillion_tokens": _value(trained.mwh_per_trillion_tokens),
-        "mwh_of_run": _value(trained.mwh_of_run),
-        "price": price.provenance if price else trained.no_price,
-    }
+    rows = tuple(
+        {
+            "gpu": answer.gpu,
+            "kw": answer.trained.power.kw_per_gpu,
+            "mwh_per_trillion_tokens": energy.value,
+            "interval": interval(energy),
+            "mwh_of_run": _value(answer.trained.mwh_of_run),
+        }
+        for answer in answers
+        if answer.trained.power is not None and (energy := answer.trained.mwh_per_trillion_tokens) is not None
+    )
+    return Table(columns, rows, "Energy of the computers").filled() if rows else None
 
 
 def rates_table(answers: Sequence[TrainAnswer]) -> Table:
@@ -182,7 +196,8 @@ def train_tables(answers: Sequence[TrainAnswer]) -> tuple[Table, ...]:
         side_by_side(answers),
         step_table(answers),
         memory_table(answers),
-        money_table(answers),
+        cost_table(answers),
+        energy_table(answers),
         rates_table(answers),
     )
     return tuple(table for table in found if table is not None)

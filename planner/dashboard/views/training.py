@@ -15,7 +15,7 @@ from planner.memory.built import SameModel, architecture_of
 from planner.report.achieved import AchievedReport
 from planner.report.sentences import gpu_label
 from planner.report.training import TrainReport
-from planner.report.training_tables import memory_table, money_table, side_by_side, step_table
+from planner.report.training_tables import cost_table, energy_table, memory_table, side_by_side, step_table
 
 MODELS = (
     *("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "llama-2-7b", "llama-2-13b", "llama-2-70b"),
@@ -36,8 +36,9 @@ def show() -> None:
         show_figure(report.plot("step"), "Where the time of an optimiser step goes, share", step, "step")
     memory = memory_table(report.answers)
     show_figure(report.plot("memory"), "Memory of the fullest GPU, GiB", memory, "training memory")
-    if (money := money_table(report.answers)) is not None:
-        show_table(money, "training money")
+    for name, table in (("cost", cost_table(report.answers)), ("energy", energy_table(report.answers))):
+        if table is not None:
+            show_table(table, f"training {name}")
     show_rest(report, "train")
     _achieved(asked["gpu"])
 
