@@ -67,16 +67,51 @@ def streamlit_knows(names):
     assert set(names) <= set(config.get_config_options())
 
 
-def test_the_container_serves_with_a_health_check_and_without_rights():
+def container():
+    """Return the lines of the container file, those that go on joined."""
+    text = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    return [line.strip() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def words_after(lines, start):
+    (line,) = [line for line in lines if line.startswith(start)]
+    return json.loads(line[line.index("[") :])
+
+
+def test_the_container_serves_without_rights_and_to_the_machine_alone():
     import yaml
 
     service = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]["planner"]
-    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert (ROOT / service["build"]["dockerfile"]).is_file()
+    assert all(port == f"127.0.0.1:{ui.PORT}:{ui.PORT}" for port in service["ports"])
     assert service["read_only"]
-    made = (ROOT / service["build"]["dockerfile"]).read_text(encoding="utf-8")
-    assert "HEALTHCHECK" in made
-    assert "/_stcore/health" in made
-    assert "\nUSER planner\n" in made
-    (command,) = [line for line in made.splitlines() if line.startswith("CMD")]
-    words = json.loads(command.removeprefix("CMD "))
-    assert words[:2] == ["planner", "ui"]
+    assert service["cap_drop"] == ["ALL"]
+    assert "USER planner" in container()
+    assert f"EXPOSE {ui.PORT}" in container()
+
+
+def test_the_command_of_the_container_is_one_of_the_package(started):
+    words = words_after(container(), "CMD")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert words[0] in project["scripts"]
+    assert "dashboard" in project["optional-dependencies"]
+    assert any("'.[dashboard]'" in line for line in container())
+    assert run(words[1:]) == 0
+    ((_, served),) = started
+    assert "--server.address=0.0.0.0" in served
+    assert "--server.headless=true" in served
+
+
+def test_the_health_check_of_the_container_tells_a_server_that_answers(monkeypatch):
+    import urllib.request
+
+    import yaml
+
+    service = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]["planner"]
+    words = words_after(container(), "HEALTHCHECK")
+    assert ["CMD", *words] == service["healthcheck"]["test"]
+    asked = []
+    monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: asked.append(url))
+    assert words[:2] == ["python", "-c"]
+    exec(compile(words[2], "health", "exec"), {})
+    assert asked == [f"http://127.0.0.1:{ui.PORT}/_stcore/health"]
