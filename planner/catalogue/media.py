@@ -53,7 +53,6 @@ class MediaDefaults(Sourced):
     width: int | None = Field(default=None, gt=0)
     height: int | None = Field(default=None, gt=0)
     frames: int | None = Field(default=None, gt=0)
-    fps: float | None = Field(default=None, gt=0)
     latents: int | None = Field(default=None, gt=0)
     octree: int | None = Field(default=None, gt=0)
     steps: Whole
@@ -101,11 +100,6 @@ class MediaModel(Record):
     def decoder(self) -> MediaComponent:
         """Return the network that turns latents into pixels, or into a field in space."""
         return next(one for one in self.components if one.role == "decoder")
-
-    @property
-    def unit(self) -> str:
-        """Return what one of its results is called."""
-        return self.makes
 
 
 class MediaRate(Sourced):
@@ -226,8 +220,11 @@ def media_stack(catalogue: Catalogue, vendor: str) -> MediaStack:
 
 
 def media_host(catalogue: Catalogue) -> MediaHost:
-    """Return the times of a host; those that the last file states."""
-    found = catalogue.load_entry("media_hosts", catalogue.ids("media_hosts")[-1])
+    """Return the times of a host, as the last entry states them; `Unsupported` where there is none."""
+    known = catalogue.ids("media_hosts")
+    if not known:
+        raise Unsupported("media_hosts: the catalogue has no times of a host, which media models need")
+    found = catalogue.load_entry("media_hosts", known[-1])
     assert isinstance(found, MediaHost)
     return found
 

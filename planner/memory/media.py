@@ -116,11 +116,6 @@ class MediaMemory:
         return self.largest.need_bytes - self.streamed_bytes + self.reserve_bytes
 
     @property
-    def free_bytes(self) -> float:
-        """Return what is left; below 0 is what is missing."""
-        return self.usable_bytes - self.peak_bytes
-
-    @property
     def binding(self) -> str:
         """Return what decides, in words with numbers."""
         part = self.largest

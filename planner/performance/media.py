@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from planner.architecture.media import Work, build_component
 from planner.catalogue import Gpu
 from planner.catalogue.media import MediaHost, MediaModel, MediaRate, MediaStack
-from planner.errors import DoesNotFit
+from planner.errors import DoesNotFit, Unsupported
 from planner.memory.media import NONE, OFFLOADED, SWAPPED, MediaMemory, MediaPart, tiled_again
 from planner.performance.costs import peak_of
 from planner.scenario.media import MediaWorkload, host_megapixels, job_of, mesh_cells, passes_of
@@ -108,7 +108,10 @@ class MediaTime:
 def rate_of(stack: MediaStack, gpu: Gpu) -> MediaRate:
     """Return the shares of a stack on an accelerator: of its id, its instruction set, or those of others."""
     rates = stack.rates
-    return rates.get(gpu.id) or rates.get(gpu.isa or "") or rates["other"]
+    found = rates.get(gpu.id) or rates.get(gpu.isa or "") or rates.get("other")
+    if found is None:
+        raise Unsupported(f"{stack.id}: no rates for {gpu.id} ({gpu.isa}); there are {', '.join(rates)}")
+    return found
 
 
 def media_time(

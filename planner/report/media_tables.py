@@ -175,7 +175,7 @@ def source_rows(answer: MediaAnswer) -> Iterator[dict[str, Any]]:
 
 
 def _run_text(run: MediaRun) -> str:
-    return f"published time of {run.model} on {gpu_label(run.gpu)}, {run.seconds:,.2f} s"
+    return f"published time of {run.model} on {gpu_label(run.gpu)} beside a {run.host}, {run.seconds:,.2f} s"
 
 
 LEFT_OUT_COLUMNS = (
