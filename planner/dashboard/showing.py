@@ -23,6 +23,9 @@ FOLDER = "folder"
 SAID = "errors that were said"
 """Of the page that is being drawn."""
 
+LONGEST_ERROR = 2000
+"""Characters: what is wrong may hold what a user wrote."""
+
 TOOLBAR = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}}
 """Of plotly: it saves the figure as a picture, and says nothing to anybody."""
 
@@ -36,7 +39,7 @@ def answering() -> Iterator[None]:
         said = st.session_state.setdefault(SAID, [])
         if str(error) not in said:
             said.append(str(error))
-            st.error(told(str(error)))
+            st.error(told(str(error)[:LONGEST_ERROR]))
 
 
 def begin_page() -> None:

@@ -5,6 +5,7 @@ Names are made anew, so that none leads out of the folder, and nothing that is u
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from planner.dashboard.inputs import forget_inputs, scenario
 from planner.dashboard.scenario import OWN_MODEL, WORKED_EXAMPLE, read_link, write_link
 from planner.dashboard.showing import FOLDER
 from planner.errors import InvalidInput, PlannerError
-from planner.measurement.csvtable import parse_csv
+from planner.measurement.csvtable import parse_csv, recognise
 from planner.measurement.own_file import own_catalogue
 from planner.measurement.user_folder import Kind, user_files
 from planner.report.imported import ImportReport
@@ -35,7 +36,7 @@ MOST_TEXT_KB = 512
 KINDS: tuple[Kind, ...] = ("serving", "startup_logs")
 KERNEL_MARKS = ("system", "op", "dtype", "latency_us")
 MOST_ROWS = 5000
-"""Efficiency points of a file that are shown."""
+"""Of a table that are shown or predicted."""
 UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -175,6 +176,39 @@ def _start_again() -> None:
     if now.get("model") == OWN_MODEL:
         found["model"] = OWN_MODEL
     st.session_state["scenario"], st.session_state["refused"] = found, refused
+
+
+def tidy(name: str, content: bytes) -> tuple[Kind, Path] | None:
+    """Keep a table that `planner validate` takes as it is; None of other files.
+
+    Parameters
+    ----------
+    name : str
+        As the browser says.
+    content : bytes
+        What is in it.
+
+    Returns
+    -------
+    (str, Path) or None
+        What it holds, and where it lies for the session.
+
+    Raises
+    ------
+    InvalidInput
+        When it has too many rows to be predicted while somebody waits.
+    """
+    try:
+        table = parse_csv(name, content.decode("utf-8-sig"))
+        kind: Kind = "serving" if recognise(table) == "serving points" else "startup_logs"
+    except (UnicodeDecodeError, PlannerError):
+        return None
+    if len(table.rows) > MOST_ROWS:
+        raise InvalidInput(
+            f"{name[:60]}: {len(table.rows):,} rows; up to {MOST_ROWS:,} are predicted here, and more by "
+            "`planner validate`"
+        )
+    return kind, kept(name, content, under=f"tidy-{hashlib.sha256(content).hexdigest()[:16]}")
 
 
 def kernel_rows(name: str, content: bytes) -> list[dict[str, Any]] | None:

@@ -107,6 +107,33 @@ def test_efficiency_points_that_are_none_are_left_out(measured, row):
     assert len(page.dataframe[0].value) == 3
 
 
+POINTS = "model,gpu,n_gpus,isl,osl,concurrency,output_tps_per_gpu,engine\n" + "".join(
+    f"llama-3.1-8b,h100,1,1000,200,{load},{60 * load},vllm\n" for load in (4, 8, 16)
+)
+
+
+def test_a_table_of_points_is_held_against_predictions_as_it_is(measured):
+    page = measured(("ours.csv", POINTS.encode()), (RUN.name, RUN.read_bytes()), **STATED)
+    assert not page.exception
+    assert not page.error
+    assert "Serving points: 3 of 3 rows predicted" in said(page)
+    assert "Serving points: 1 of 1 rows predicted" in said(page)
+    assert folder_of(page) not in seen(page, [])
+    page.button[0].click()
+    page.run()
+    assert not page.exception
+    assert not page.error
+    assert page.session_state["own catalogue"].own
+
+
+def test_a_table_of_too_many_points_is_refused(measured, monkeypatch):
+    monkeypatch.setattr(uploads, "MOST_ROWS", 2)
+    page = measured(("ours.csv", POINTS.encode()))
+    assert not page.exception
+    assert len(page.error) == 1
+    assert "3 rows; up to 2" in page.error[0].value.replace("\\", "")
+
+
 def test_points_and_results_are_told_apart(measured):
     page = measured(("gpu.csv", KERNELS.encode()), (RUN.name, RUN.read_bytes()), **STATED)
     assert not page.exception

@@ -21,7 +21,7 @@ from planner.dashboard.showing import (
     told,
 )
 from planner.dashboard.text import plain
-from planner.dashboard.uploads import Results, imported, kernel_rows, use_catalogue
+from planner.dashboard.uploads import Results, imported, kernel_rows, tidy, use_catalogue
 from planner.measurement.calibrate import calibration_yaml
 from planner.measurement.own_calibration import adapted, in_sample_errors, unused_points
 from planner.measurement.serving import load_serving_points
@@ -63,6 +63,7 @@ def show() -> None:
     if rows := [row for *_, found in read for row in found or ()]:
         _kernels(rows)
     contents = [(name, content) for name, content, found in read if found is None]
+    contents = [one for one in contents if not _tidy(*one)]
     if not contents:
         return
     with answering():
@@ -74,6 +75,19 @@ def show() -> None:
         if "serving" in results.files:
             with answering():
                 _calibrated(results.files["serving"])
+
+
+def _tidy(name: str, content: bytes) -> bool:
+    """Hold a table of measurements against predictions; return whether it is one."""
+    with answering():
+        found = tidy(name, content)
+        if found is None:
+            return False
+        kind, path = found
+        _validated(kind, path)
+        if kind == "serving":
+            _calibrated(path)
+    return True
 
 
 def _stated() -> dict[str, str]:
@@ -108,14 +122,15 @@ def _show_import(report: ImportReport) -> None:
 def _validated(kind: str, path: Path) -> None:
     report = planner.validate(path, catalogue=catalogue())
     st.markdown(f"**{plain(NAMES[kind].capitalize())}: {told(report.sentence)}**")
-    table = errors_table(report.result)
-    show_named(report, "errors", table if table.rows else None, kind)
-    show_rest(report, kind)
+    table, key = errors_table(report.result), f"{kind} {path.parent.name} {path.name}"
+    show_named(report, "errors", table if table.rows else None, key)
+    show_rest(report, key)
 
 
 def _calibrated(path: Path) -> None:
     """Move the time model to the points that were measured, and offer what came of it."""
-    if not st.button("Calibrate to these serving points", icon=":material/tune:"):
+    key = f"calibrate {path.parent.name} {path.name}"
+    if not st.button("Calibrate to these serving points", icon=":material/tune:", key=key):
         return
     points = load_serving_points([str(path)])
     before = load_catalogue()  # without a calibration of one's own: points would move it twice
