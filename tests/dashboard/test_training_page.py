@@ -52,4 +52,6 @@ def test_what_does_not_fit_is_said(opened):
 def test_a_card_that_nobody_measured_still_trains(opened):
     page = opened("training", model="llama-3.1-8b", gpu="rtx-4090")
     assert not page.exception
+    assert not page.error
     assert "trains on" in said(page)
+    assert "Nobody published what products reach" in said(page)

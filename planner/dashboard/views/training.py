@@ -12,6 +12,7 @@ from planner.dashboard.inputs import scenario
 from planner.dashboard.scenario import OWN_MODEL, arguments
 from planner.dashboard.showing import show_figure, show_rest, show_sentence, show_table
 from planner.memory.built import SameModel, architecture_of
+from planner.performance.training_rates import achieved_rows
 from planner.report.achieved import AchievedReport
 from planner.report.sentences import gpu_label
 from planner.report.training import TrainReport
@@ -80,7 +81,11 @@ def _trainable(model: str) -> bool:
 def _achieved(gpu: str) -> None:
     """Show datasheet against achieved of each accelerator for which somebody published it."""
     st.markdown("**Datasheet against achieved in matrix products, TFLOP/s**")
-    report: AchievedReport = ask("achieved", {"gpu": gpu})
+    known = [name for name in gpu.split(",") if achieved_rows(catalogue(), catalogue().gpu(name))]
+    if not known:
+        st.caption("Nobody published what products reach on what is compared; their rates are assumed.")
+        return
+    report: AchievedReport = ask("achieved", {"gpu": ",".join(known)})
     names = ", ".join(gpu_label(name) for name in dict.fromkeys(rate.gpu for rate in report.rates))
     st.caption(f"By stack and date: {names}")
     show_table(report.tables()[0], "achieved")
