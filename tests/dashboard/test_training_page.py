@@ -55,3 +55,11 @@ def test_a_card_that_nobody_measured_still_trains(opened):
     assert not page.error
     assert "trains on" in said(page)
     assert "Nobody published what products reach" in said(page)
+
+
+def test_prices_are_those_of_the_scenario(opened, offered):
+    page = opened("training", model="llama-3.1-8b", gpu="h100-sxm", price_kind="on-demand")
+    assert not page.exception
+    record = answers(offered)[0]
+    assert record["price"]["kind"] == "on-demand"
+    assert record["usd_per_trillion_tokens"]["value"] > 0

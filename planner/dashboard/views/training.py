@@ -63,7 +63,7 @@ def _question() -> dict[str, Any]:
         stack = st.selectbox("Software", ("stable", "development"), key="train stack")
         trillions = st.number_input("Tokens, in trillions", 0.001, 1000.0, 1.0, key="train tokens")
     return {
-        **arguments(scenario(), ("gpu", "price")),
+        **arguments(scenario(), ("gpu", "price", "price_kind")),
         "model": model,
         "gpus": gpus,
         "dtype": dtype,
