@@ -192,7 +192,8 @@ def _parts(layers: int, pp: int, micro_batches: int) -> tuple[int, ...]:
     """Return 1, and the most parts of a stage that are legal."""
     if pp == 1 or micro_batches % pp:
         return (1,)
-    return tuple({1, max(parts for parts in range(1, MOST_PARTS + 1) if stage_layers(layers, pp, parts))})
+    legal = (parts for parts in range(1, MOST_PARTS + 1) if stage_layers(layers, pp, parts))
+    return tuple({1, max(legal, default=1)})
 
 
 def _usual_batch(fixed: Mapping[str, Any], share: int, gpus: int) -> int:

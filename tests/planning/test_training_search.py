@@ -92,6 +92,8 @@ def test_more_memory_or_faster_links_never_find_a_slower_run(catalogue):
         (8, {"tp": 2, "pp": 2, "dp": 4}, InvalidInput),
         (8, {"global_batch": 12, "dp": 8}, InvalidInput),
         (8, {"pp": 5}, PlannerError),
+        (None, {"pp": 256}, PlannerError),
+        (None, {"pp": 3, "dp": 1 << 20, "micro_batch": 1}, PlannerError),
     ],
 )
 def test_sizes_that_cannot_be_are_one_line(catalogue, gpus, given, error):
