@@ -81,7 +81,7 @@ def chromium() -> Iterator[Browser]:
 def complete(page: Page) -> None:
     """Wait until the script of a page has ended, and nothing has changed for a while."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-    page.get_by_test_id("stMainBlockContainer").locator("p, h4").first.wait_for()
+    page.wait_for_function("document.querySelector('[data-testid=stMainBlockContainer]')?.innerText.trim()")
     page.evaluate(STILL, STILL_MS)
 
 
