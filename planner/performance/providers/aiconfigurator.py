@@ -52,8 +52,8 @@ HOPPER = ("h100_sxm", "h200_sxm")
 SLOW_GEMM = ("vllm", "fp8_block")
 """Timed without CUDA graphs: every small GEMM takes 55 to 225 us, the time to launch it from the host."""
 
-LN_SPREAD = {"output": 0.45, "tpot": 0.45, "ttft": 1.0}
-"""ln(measured / predicted) that four of five points stay within: as measured, see `docs/providers.md`."""
+LN_BETWEEN = {"output": (-1.03, 0.09), "tpot": (-0.35, 0.61), "ttft": (-0.28, 2.19)}
+"""What ln(measured / predicted) of four of five points lies between, as measured; see `docs/providers.md`."""
 
 SELF_TEST = ("meta-llama/Meta-Llama-3.1-8B", "h200_sxm", "vllm", 64, 1024, 1024)
 EXPECTED_TPOT_MS, SELF_TEST_TOLERANCE = 9.659, 0.02
@@ -268,12 +268,12 @@ def _provided(found: Installed, point: ProviderPoint, system: str, backend: str,
         values |= {"tpot_ms": ("tpot", tpot), "tps_per_user": ("tpot", 1e3 / tpot)}
     if not all(math.isfinite(value) and value > 0 for _, value in values.values()):
         raise Unsupported(f"{found.label} has no answer: its figures are not above zero")
-    figures = {
-        name: Estimate(
-            value, value * math.exp(-LN_SPREAD[kind]), value * math.exp(LN_SPREAD[kind]), f"provided: {label}"
-        )
-        for name, (kind, value) in values.items()
-    }
+    figures = {}
+    for name, (kind, value) in values.items():
+        low, high = LN_BETWEEN[kind]
+        if name == "tps_per_user":  # one over the time between tokens
+            low, high = -high, -low
+        figures[name] = Estimate(value, value * math.exp(low), value * math.exp(high), f"provided: {label}")
     return Provided(NAME, label, figures, tuple(_notes(point, backend, result)))
 
 
