@@ -168,11 +168,11 @@ def check_run(run: TrainingRun, architecture: Architecture) -> None:
 
 
 def _check_targets(run: TrainingRun, architecture: Architecture) -> None:
-    known = matrix_names(architecture)
     if run.lora_targets is None or run.lora_targets in TARGET_GROUPS:
         return
     if not run.frozen:
         raise InvalidInput("lora_targets: adapters belong to the methods lora and qlora")
+    known = matrix_names(architecture)
     for name in run.lora_targets.split(","):
         if name.strip() not in known:
             raise unknown_name("matrix for an adapter", name.strip(), [*TARGET_GROUPS, *known])
