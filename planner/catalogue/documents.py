@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.catalogue import yamltext
+from planner.catalogue.textfiles import read_bytes
 from planner.catalogue.yamltext import Slice
 from planner.errors import CatalogueError
 
@@ -55,12 +56,7 @@ class Entry:
 
 def read_text(path: Path) -> str:
     """Read a catalogue file, refusing what cannot be one before any of it is parsed."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise CatalogueError(f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; not a catalogue file")
-        raw = path.read_bytes()
-    except OSError as error:
-        raise CatalogueError(f"{path}: cannot be read: {error.strerror or error}") from None
+    raw = read_bytes(path, most_bytes=MAX_FILE_BYTES, otherwise="not a catalogue file", error=CatalogueError)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from planner.catalogue.models import Model
+from planner.catalogue.textfiles import read_plain
 from planner.distribution import installing
 from planner.errors import InvalidInput, UnknownName, Unsupported, shorten
 
@@ -130,16 +131,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _read_json(file: Path) -> Any:
-    try:
-        if file.stat().st_size > MAX_CONFIG_BYTES:
-            raise InvalidInput(
-                f"{file}: larger than {MAX_CONFIG_BYTES // 2**20} MiB; not a model's config.json"
-            )
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InvalidInput(f"{file}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{file}: not UTF-8 text") from None
+    text = read_plain(file, most_bytes=MAX_CONFIG_BYTES, otherwise="not a model's config.json")
     try:
         return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

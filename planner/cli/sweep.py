@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from planner.report.sweep import SweepReport
 
-MOST_FILE_BYTES = 16 * 2**20
+MOST_FILE_BYTES = 2**20
 ROWS = (".csv", ".parquet")
 WORK = frozenset({"processes", "dask", "restart", "report", "as_json", "as_csv", "out"})
 """How the work is done and where it goes, which a file may not say."""
@@ -198,19 +198,11 @@ def command(
 
 def _read(file: str) -> dict[str, Any]:
     """Read what a YAML file asks, every name checked against the options."""
-    import yaml
+    from planner.catalogue.textfiles import read_plain
+    from planner.catalogue.yamltext import Slice, line_of, parse
 
-    try:
-        if Path(file).stat().st_size > MOST_FILE_BYTES:
-            raise InvalidInput(f"{file}: larger than {MOST_FILE_BYTES // 2**20} MiB; no question of a sweep")
-        text = Path(file).read_text(encoding="utf-8")
-        said = yaml.safe_load(text)
-    except OSError as error:
-        raise InvalidInput(f"{file}: cannot be read: {error.strerror or error}") from None
-    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f":{mark.line + 1}" if mark else ""
-        raise InvalidInput(f"{file}{where}: not YAML: {getattr(error, 'problem', None) or error}") from None
+    piece = Slice(file, read_plain(file, most_bytes=MOST_FILE_BYTES, otherwise="no question of a sweep"))
+    said = parse(piece)
     if not isinstance(said, Mapping):
         raise InvalidInput(
             f"{file}: holds {shorten(said)}; names and values such as `model: kimi-k3` are needed"
@@ -218,7 +210,7 @@ def _read(file: str) -> dict[str, Any]:
     known = _names()
     for name in said:
         if name not in known:
-            raise InvalidInput(f"{file}: {unknown_name('name', str(name), known)}")
+            raise InvalidInput(f"{file}:{line_of(piece, (name,))}: {unknown_name('name', name, known)}")
     return {known[name]: value for name, value in said.items()}
 
 

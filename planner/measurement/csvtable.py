@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from planner.catalogue.textfiles import read_bytes
 from planner.errors import InvalidInput, nearest_names
 
 MAX_FILE_BYTES = 256 * 2**20
@@ -203,18 +204,13 @@ def _with_hint(name: str, columns: Sequence[str]) -> str:
 
 
 def _read_bytes(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InvalidInput(
-                f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; a file of measurements is smaller"
-            )
-        return path.read_bytes()
-    except IsADirectoryError:
-        inside = sorted(str(one) for one in path.glob("**/*.csv"))
-        named = f"; name a file in it, such as {inside[0]}" if inside else ", and there is no .csv in it"
-        raise InvalidInput(f"{path}: is a folder{named}") from None
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    if os.path.isdir(path):
+        # Two levels, as folders of measurements have: a whole disk may lie below.
+        found = (str(one) for pattern in ("*.csv", "*/*.csv") for one in path.glob(pattern))
+        inside = min(found, default=None)
+        named = f"; name a file in it, such as {inside}" if inside else ", and there is no .csv in it"
+        raise InvalidInput(f"{path}: is a folder{named}")
+    return read_bytes(path, most_bytes=MAX_FILE_BYTES, otherwise="a file of measurements is smaller")
 
 
 def _decode(file: str, raw: bytes) -> str:

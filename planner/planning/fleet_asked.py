@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from planner.catalogue.textfiles import read_plain
 from planner.catalogue.yamltext import Slice, line_of, parse
 from planner.errors import InvalidInput, PlannerError, nearest_names, shorten
 from planner.planning.fleet import Amount, Limits, Objective, Scaling
@@ -18,6 +18,8 @@ from planner.scenario.records import Count, Name, Plain, Scenario, Share
 from planner.scenario.slo import LatencySlo
 from planner.units import Dimension, parse_count
 from planner.units import parse as parse_quantity
+
+MOST_FILE_BYTES = 2**20
 
 
 class FleetModel(Scenario):
@@ -160,19 +162,18 @@ def read_fleet(path: str | os.PathLike[str]) -> FleetAsked:
         In one line with file and line: broken YAML, an unknown key, a value that cannot be.
     """
     file = os.fspath(path)
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise InvalidInput(f"{file}: the fleet cannot be read: {said}") from None
-    piece = Slice(file, text)
+    piece = _piece(file)
     return _Reader(piece).fleet(parse(piece))
 
 
 def place_of_model(path: str | os.PathLike[str], number: int) -> str:
     """Return file and line of a model of a fleet file, for what is found wrong after the file was read."""
-    piece = Slice(os.fspath(path), Path(path).read_text(encoding="utf-8"))
+    piece = _piece(os.fspath(path))
     return f"{piece.file}:{line_of(piece, ('models', number))}"
+
+
+def _piece(file: str) -> Slice:
+    return Slice(file, read_plain(file, most_bytes=MOST_FILE_BYTES, otherwise="not a fleet"))
 
 
 class _Reader:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from planner.catalogue.textfiles import read_plain
 from planner.errors import InvalidInput, shorten
 from planner.report.page import DATA_ID
 from planner.report.reproduction import MARK, SCHEMA, InputFile, Reproduction
@@ -95,16 +96,7 @@ def read_report(path: str | os.PathLike[str]) -> SavedReport:
 
 
 def _text(path: Path) -> str:
-    try:
-        if not path.is_file():
-            raise InvalidInput(f"{path}: no such file" if not path.exists() else f"{path}: it is no file")
-        if path.stat().st_size > MOST_BYTES:
-            raise InvalidInput(f"{path}: larger than {MOST_BYTES // 2**20} MiB; not a report of planner")
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError:  # not UTF-8, or a name with a null character
-        raise InvalidInput(f"{path}: not UTF-8 text, so no report of planner") from None
+    return read_plain(path, most_bytes=MOST_BYTES, otherwise="not a report of planner")
 
 
 def _held(file: str, page: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from planner.catalogue.textfiles import read_plain
 from planner.catalogue.yamltext import Slice, parse
 from planner.errors import InvalidInput, PlannerError
 from planner.scenario.records import Count, Name, Scenario, Share, Size
@@ -22,6 +22,8 @@ MOST_CACHED = 32 * 8192
 STEPS = 48
 LOAD_ISL, LOAD_OSL = 1024, 256
 LEAST_REQUESTS, WAVES = 5, 2
+
+MOST_FILE_BYTES = 2**20
 
 SECONDS = 600
 """Time of one run [s]."""
@@ -140,10 +142,7 @@ def read_plan(path: str) -> tuple[EngineRun, ...]:
     InvalidInput
         With the file and the number of the run.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: cannot be read: {error}") from None
+    text = read_plain(path, most_bytes=MOST_FILE_BYTES, otherwise="not a plan of measurements")
     plan = parse(Slice(path, text))
     if not isinstance(plan, dict) or list(plan) != ["runs"] or not isinstance(plan["runs"], list):
         raise InvalidInput(f"{path}: a plan has `runs:` and nothing else, a list such as `- model: qwen3-8b`")

@@ -6,12 +6,12 @@ import csv
 import io
 import json
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from planner.catalogue.textfiles import open_regular
 from planner.errors import InvalidInput, shorten
 from planner.measurement.csvtable import MAX_FILE_BYTES
 
@@ -136,23 +136,9 @@ def _opened(place: str, name: str) -> Iterator[BinaryIO]:
 
 
 def _open(place: str, name: str) -> BinaryIO:
-    try:
-        # Not blocking: a pipe without a writer would wait for ever.
-        handle = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise InvalidInput(f"{name}: cannot be read: {error.strerror or error}") from None
-    about = os.fstat(handle)
-    why = None
-    if stat.S_ISDIR(about.st_mode):
-        why = "a directory; give the files in it"
-    elif not stat.S_ISREG(about.st_mode):
-        why = "no file; give a file"
-    elif about.st_size > MAX_FILE_BYTES:
-        why = f"larger than {MAX_FILE_BYTES // 2**20} MiB; result files are smaller"
-    if why:
-        os.close(handle)
-        raise InvalidInput(f"{name}: {why}")
-    return os.fdopen(handle, "rb")
+    if os.path.isdir(place):
+        raise InvalidInput(f"{name}: a directory; give the files in it")
+    return open_regular(place, most_bytes=MAX_FILE_BYTES, otherwise="result files are smaller", shown=name)
 
 
 class BadJson(ValueError):

@@ -250,7 +250,12 @@ def test_a_bad_file_is_one_line_with_its_name(raw, tmp_path, names) -> None:
 def test_what_is_no_file_is_one_line(tmp_path, names) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     os.mkfifo(tmp_path / "pipe")
-    wanted = {"loop": "cannot be read", "pipe": "no file", ".": "a directory", "a\0b": "NUL byte in its name"}
+    wanted = {
+        "loop": "cannot be read",
+        "pipe": "no regular file",
+        ".": "a directory",
+        "a\0b": "NUL byte in its name",
+    }
     for name, why in wanted.items():
         found = read_file(str(tmp_path / name) if "\0" not in name else name, SAID, names)
         assert why in found.problems[0], name
