@@ -9,6 +9,7 @@ from planner.errors import Unsupported
 from planner.measurement.calibrate import shipped
 from planner.measurement.serving import load_serving, serving_files
 from planner.memory import fit_memory
+from planner.performance import deployed
 from planner.performance.predict import Prediction, predict_deployment
 from planner.scenario import Deployment, Workload
 
@@ -67,6 +68,27 @@ def test_the_calibration_learns_nothing_of_the_rows_kept_aside():
 def test_the_two_cards_that_the_step_factors_are_from(catalogue, gpu, published):
     found = single_stream(catalogue, "llama-2-70b", gpu, "mlc-llm", "int4", tp=2)
     assert found.tps_per_user.value == pytest.approx(published, rel=0.02)
+
+
+@pytest.mark.parametrize("model", ["llama-2-7b", "llama-2-13b"])
+@pytest.mark.parametrize(("other", "published"), [(TI, 0.94), (ADA, 0.80)])
+def test_the_published_ratios_are_missed_without_step_factors(
+    catalogue, monkeypatch, model, other, published
+):
+    # As docs/consumer.md says. A calibration that comes within the tolerance by itself needs no step factors.
+    habit = deployed.stack_habit
+
+    def without(setup, name, default):
+        return default if name == "step_factor" else habit(setup, name, default)
+
+    monkeypatch.setattr(deployed, "stack_habit", without)
+    assert rate(catalogue, model, XTX) / rate(catalogue, model, other) < published * (1 - RATIO)
+
+
+def test_llama_cpp_on_radeon_lies_between_its_builds_of_two_years(catalogue):
+    years = {point.date[:4]: point.output_tps_total for _, point in kept_aside() if point.vendor == "AMD"}
+    assert years == {"2024": 102.92, "2026": 136.5}
+    assert years["2024"] < rate(catalogue, "llama-2-7b", XTX, "llama.cpp", "q4_0") < years["2026"]
 
 
 def test_memory_of_mlc_s_own_format_is_that_of_its_weights(catalogue):
