@@ -63,8 +63,9 @@ def command(port: int, address: str, no_browser: bool) -> None:
     """
     if find_spec("streamlit") is None:
         raise Unsupported(f"the dashboard needs streamlit, which is not installed: {installing('dashboard')}")
-    words = [sys.executable, "-m", SERVER, *flags(port, address, not no_browser)]
-    # This process becomes the server, so that whoever stops it stops the server.
+    # This process becomes the server, so that whoever stops it stops the server. Without -P, files of the
+    # folder that it is started in would stand before Python's own modules.
+    words = [sys.executable, "-P", "-m", SERVER, *flags(port, address, not no_browser)]
     os.execv(sys.executable, words)
 
 

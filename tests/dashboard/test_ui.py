@@ -27,7 +27,7 @@ def test_it_becomes_a_server_for_this_machine_alone(started):
     assert run(["ui", "--port", "8600", "--no-browser"]) == 0
     [(program, words)] = started
     assert program == sys.executable
-    assert words[1:3] == ["-m", "planner.dashboard.serve"]
+    assert words[1:4] == ["-P", "-m", "planner.dashboard.serve"]
     assert {
         "--server.address=127.0.0.1",
         "--server.allowedHosts=127.0.0.1",
