@@ -6,6 +6,8 @@ environment, the files of the one that came last lie over those of the other.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import planner
 
 NAME = planner.__distribution__
@@ -24,16 +26,19 @@ def covered_by() -> str:
     str
         Read from the list of files that the installer kept, and so always empty in a checkout.
     """
+    import csv
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         own = distribution(NAME)
     except PackageNotFoundError:
         return ""
+    # The list itself, since newer Pythons leave files that are gone out of `files`.
+    rows = csv.reader((own.read_text("RECORD") or "").splitlines())
     foreign = [
-        str(file)
-        for file in own.files or ()
-        if file.suffix == ".py" and file.hash is not None and _digest(file) != file.hash.value
+        file
+        for file, digest, *_ in (row for row in rows if len(row) > 1)
+        if file.endswith(".py") and digest and _digest(Path(str(own.locate_file(file)))) != digest
     ]
     if not foreign:
         return ""
@@ -46,16 +51,17 @@ def covered_by() -> str:
     )
 
 
-def _digest(file: object) -> str:
+def _digest(file: Path) -> str:
     """Return the digest of an installed file as its list has it; empty where it is gone."""
     import base64
     import hashlib
 
     try:
-        content = file.locate().read_bytes()  # type: ignore[attr-defined]
+        content = file.read_bytes()
     except OSError:
         return ""
-    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    made = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"sha256={made}"
 
 
 def _owners(files: list[str]) -> list[str]:
