@@ -6,10 +6,12 @@ from typing import Any
 
 import streamlit as st
 
+from planner.cli.money_options import MOST_USD
 from planner.cli.options import HIGHEST_PRICE, LARGEST_SIZE, LARGEST_TOKENS, LOWEST_PRICE
 from planner.dashboard.asking import OWN_MODEL_RECORD, catalogue
 from planner.dashboard.scenario import (
     ENGINES,
+    HOURS_A_DAY,
     KV_DTYPES,
     MOST_GPUS,
     OWN_MODEL,
@@ -129,17 +131,37 @@ def chosen_part(name: str, label: str, none: str) -> None:
 def prices() -> None:
     """Ask for the price of each accelerator, or for a kind of published prices instead of all of them."""
     one_word("price_kind", "Prices", PRICE_KINDS, "as typed here", "published ones are the catalogue's")
-    published = "price_kind" in scenario()
-    held = dict(scenario().get("price", {}))
+    _by_gpu("price", "USD per GPU-hour", HIGHEST_PRICE, 0.05, disabled="price_kind" in scenario())
+
+
+def _by_gpu(name: str, unit: str, most: float, step: float, disabled: bool = False) -> None:
+    """Ask for an amount of each accelerator; an empty field is one that is not given."""
+    held = dict(scenario().get(name, {}))
     for gpu in scenario()["gpu"]:
-        key = seeded(f"price {gpu}", held.get(gpu))
-        label = f"{gpu_label(gpu)}, USD per GPU-hour"
-        usd = st.number_input(label, LOWEST_PRICE, HIGHEST_PRICE, None, 0.05, key=key, disabled=published)
+        key = seeded(f"{name} {gpu}", held.get(gpu))
+        label = f"{gpu_label(gpu)}, {unit}"
+        usd = st.number_input(label, LOWEST_PRICE, most, None, step, key=key, disabled=disabled)
         if usd is None:
             held.pop(gpu, None)
         else:
             held[gpu] = usd
-    _keep("price", held or None)
+    _keep(name, held or None)
+
+
+def buying() -> None:
+    """Ask what cards are bought for and how long they work; given either, prices by the hour do not count."""
+    _by_gpu("purchase", "USD to buy one", MOST_USD, 50.0)
+    part("hours_a_day", "Hours of a day in which a bought card works", *HOURS_A_DAY, "empty: 8, assumed")
+
+
+def layers_on_cpu() -> None:
+    """Ask how many layers stay on the GPU under llama.cpp, and whose memory has the others."""
+    layers, host = st.columns(2)
+    with layers:
+        whole("ngl", "Layers on the GPU (ngl, llama.cpp)", LARGEST_SIZE, "empty: all of them", least=0)
+    with host:
+        hosts = tuple(catalogue().ids("hosts"))
+        one_word("host", "Host that has the other layers", hosts, "as assumed", "counts where ngl is given")
 
 
 def engine_and_formats() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from planner.catalogue import Catalogue, PriceKind
 from planner.catalogue.imported import model_from
+from planner.cli.money_options import MOST_USD
 from planner.cli.options import (
     HIGHEST_PRICE,
     LARGEST_REQUESTS,
@@ -37,6 +38,12 @@ ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "mlc-llm", "exllamav2"
 WEIGHT_DTYPES = ("bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4", "q4_k_m", "q8_0")
 KV_DTYPES = ("auto", "bf16", "fp8")
 PRICE_KINDS = tuple(kind.value for kind in PriceKind)
+HOURS_A_DAY = (0.1, 24.0)
+"""Least and most hours of a day in which a bought card works."""
+
+BOUGHT = ("purchase", "hours_a_day")
+OFF_GPU = ("ngl", "host")
+"""Arguments of cards that are bought, and of layers that the CPU runs."""
 
 WORKED_EXAMPLE: Mapping[str, Any] = {
     "model": "kimi-k3",
@@ -122,14 +129,17 @@ def _read_gpus(text: str, catalogue: Catalogue) -> tuple[str, ...]:
     return tuple(dict.fromkeys(catalogue.resolve("gpus", name) for name in names))
 
 
-def _read_prices(text: str, catalogue: Catalogue) -> dict[str, float]:
-    prices: dict[str, float] = {}
-    for pair in text.split(","):
-        name, equals, number = (part.strip() for part in pair.partition("="))
-        if not equals:
-            raise InvalidInput(f"{shorten(pair)} is no price; write it like b200=4.25,mi355x=2.50")
-        prices[catalogue.resolve("gpus", name)] = _in_range(number, LOWEST_PRICE, HIGHEST_PRICE)
-    return prices
+def _prices(most: float) -> Field:
+    def read(text: str, catalogue: Catalogue) -> dict[str, float]:
+        prices: dict[str, float] = {}
+        for pair in text.split(","):
+            name, equals, number = (part.strip() for part in pair.partition("="))
+            if not equals:
+                raise InvalidInput(f"{shorten(pair)} is no price; write it like b200=4.25,mi355x=2.50")
+            prices[catalogue.resolve("gpus", name)] = _in_range(number, LOWEST_PRICE, most)
+        return prices
+
+    return Field(read, _write_prices)
 
 
 def _write_prices(prices: Mapping[str, float]) -> str:
@@ -170,14 +180,18 @@ FIELDS: Mapping[str, Field] = {
     "think_s": _number(0, 1e6),
     "peak_factor": _number(1, HIGHEST_FACTOR),
     "profile": Field(lambda text, _: read_hours(text), _write_hours),
-    "price": Field(_read_prices, _write_prices),
+    "price": _prices(HIGHEST_PRICE),
     "price_kind": _word("price kind", PRICE_KINDS),
+    "purchase": _prices(MOST_USD),
+    "hours_a_day": _number(*HOURS_A_DAY),
     "engine": _word("engine", ENGINES),
     "weight_dtype": _word("weight dtype", WEIGHT_DTYPES),
     "kv_dtype": _word("KV dtype", KV_DTYPES),
     "gpus": _count(LARGEST_SIZE, "GPUs"),
     "tp": _count(LARGEST_SIZE, "GPUs"),
     "pp": _count(LARGEST_SIZE, "GPUs"),
+    "ngl": _count(LARGEST_SIZE, "layers", 0),
+    "host": Field(lambda text, catalogue: catalogue.resolve("hosts", text)),
     "slo_ttft_s": _number(1e-4, 1e5),
     "slo_tpot_s": _number(1e-5, 1e4),
     "slo_e2e_s": _number(1e-4, 1e6),
@@ -242,16 +256,17 @@ def arguments(scenario: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, 
     -------
     dict
         Only what was given; prices of accelerators that are not asked about are left out, and those that were
-        typed where published ones are asked for.
+        typed where published ones are asked for, or where cards are bought. A host counts where layers are
+        left to it.
     """
     asked = {name: scenario[name] for name in names if scenario.get(name) is not None}
-    if "price_kind" in asked:
-        asked.pop("price", None)
-    if "price" in asked:
-        prices = {gpu: usd for gpu, usd in asked["price"].items() if gpu in asked.get("gpu", ())}
-        asked["price"] = prices
-        if not prices:
-            del asked["price"]
+    for name in {"price", "purchase"} & asked.keys():
+        asked[name] = {gpu: usd for gpu, usd in asked[name].items() if gpu in asked.get("gpu", ())}
+        if not asked[name]:
+            del asked[name]
+    bought = any(name in asked for name in BOUGHT)
+    idle = {"price": bought or "price_kind" in asked, "price_kind": bought, "host": "ngl" not in asked}
+    asked = {name: value for name, value in asked.items() if not idle.get(name)}
     if "gpu" in asked:  # as the command line has it, so that the answers are alike to the last letter
         asked["gpu"] = FIELDS["gpu"].write(asked["gpu"])
     return asked

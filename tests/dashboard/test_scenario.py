@@ -27,12 +27,16 @@ WHOLE = {
     "think_s": 0.0,
     "price": {"h100-sxm": 2.1, "mi300x": 1.85},
     "price_kind": "spot",
+    "purchase": {"h100-sxm": 25000.0},
+    "hours_a_day": 10.5,
     "engine": "sglang",
     "weight_dtype": "fp8",
     "kv_dtype": "fp8",
     "gpus": 16,
     "tp": 8,
     "pp": 2,
+    "ngl": 0,
+    "host": "epyc-9004-ddr5-4800",
     "slo_ttft_s": 1.5,
     "slo_tpot_s": 0.02,
     "slo_e2e_s": 20.0,
@@ -94,6 +98,10 @@ def test_aliases_become_ids_and_counts_may_have_suffixes():
         ("price", "b200=free"),
         ("price", "nothing=1"),
         ("price", "b200=1e9"),
+        ("purchase", "b200=1e9"),
+        ("hours_a_day", "25"),
+        ("ngl", "-1"),
+        ("host", "my-desk"),
         ("engine", "vllm==0.0.1"),
         ("weight_dtype", "<img src=x onerror=alert(1)>"),
         ("trace", "/etc/passwd"),
@@ -121,6 +129,22 @@ def test_prices_of_what_is_not_asked_about_are_left_out():
     asked = arguments({"gpu": ("b300-sxm",), "price": WORKED_EXAMPLE["price"], "isl": None}, tuple(FIELDS))
     assert asked == {"gpu": "b300-sxm", "price": {"b300-sxm": 6.0}}
     assert "price" not in arguments({"gpu": ("h200-sxm",), "price": {"b300-sxm": 6.0}}, tuple(FIELDS))
+
+
+def test_prices_by_the_hour_do_not_count_where_cards_are_bought():
+    now = {"gpu": ("rtx-4090",), "price_kind": "spot", "purchase": {"rtx-4090": 1599.0, "rtx-3090": 700.0}}
+    assert arguments(now, tuple(FIELDS)) == {"gpu": "rtx-4090", "purchase": {"rtx-4090": 1599.0}}
+    assert arguments({**now, "gpu": ("h100-sxm",)}, tuple(FIELDS)) == {
+        "gpu": "h100-sxm",
+        "price_kind": "spot",
+    }
+    assert arguments(now, ("gpu", "price_kind")) == {"gpu": "rtx-4090", "price_kind": "spot"}
+
+
+def test_a_host_counts_where_layers_are_left_to_it():
+    now = {"host": "desktop-ddr5-5600"}
+    assert arguments(now, tuple(FIELDS)) == {}
+    assert arguments({**now, "ngl": 0}, tuple(FIELDS)) == {**now, "ngl": 0}
 
 
 def test_text_is_shown_as_it_was_written():

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from planner.dashboard.asking import ask
-from planner.dashboard.inputs import chosen_part, scenario
-from planner.dashboard.scenario import arguments
+from planner.dashboard.inputs import buying, chosen_part, layers_on_cpu, scenario
+from planner.dashboard.scenario import BOUGHT, OFF_GPU, arguments
 from planner.dashboard.showing import (
     answering,
     show_figure,
@@ -29,14 +29,18 @@ from planner.report.sentences import gpu_label
 TOKENS = (
     *("model", "gpu", "isl", "osl", "concurrency", "price", "price_kind", "utilisation"),
     *("engine", "weight_dtype", "kv_dtype"),
+    *(*BOUGHT, *OFF_GPU),
 )
-TWO = ("model", "isl", "osl", "concurrency", "utilisation", "engine", "weight_dtype", "kv_dtype")
+TWO = ("model", "isl", "osl", "concurrency", "utilisation", "engine", "weight_dtype", "kv_dtype", *OFF_GPU)
 
 
 def show() -> None:
     """Draw the page."""
     first = st.container()
     chosen_part("utilisation", "Share of the paid time that is used", "as the catalogue assumes")
+    with st.expander("Cards that are bought, and layers on the CPU"):
+        buying()
+        layers_on_cpu()
     draws: tuple[Callable[[], None], ...] = (partial(_tokens, first), _two, _owning)
     for draw in draws:
         with answering():
@@ -69,7 +73,7 @@ def _two() -> None:
     others = [gpu for gpu in gpus if gpu != one]
     with second:
         other = st.selectbox("Second", others, len(others) - 1, format_func=gpu_label, key="cost second")
-    asked = arguments({**now, "gpu": (one, other)}, (*TWO, "gpu", "price", "price_kind"))
+    asked = arguments({**now, "gpu": (one, other)}, (*TWO, "gpu", "price", "price_kind", *BOUGHT))
     _break_even(asked, "two")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from planner.dashboard.asking import ask
-from planner.dashboard.inputs import chosen_count, engine_and_formats, layout, scenario
-from planner.dashboard.scenario import arguments
+from planner.dashboard.inputs import chosen_count, engine_and_formats, layers_on_cpu, layout, scenario
+from planner.dashboard.scenario import OFF_GPU, arguments
 from planner.dashboard.showing import show_figure, show_rest, show_sentence, show_table
 from planner.report.facts import answer_facts
 from planner.report.fit import FitReport
@@ -16,7 +16,7 @@ from planner.report.tables import layouts_table, memory_table, side_by_side
 
 ASKED = (
     *("model", "gpu", "gpus", "tp", "pp", "engine", "weight_dtype", "kv_dtype"),
-    *("context", "concurrency", "price", "price_kind"),
+    *("context", "concurrency", "price", "price_kind", *OFF_GPU),
 )
 CONTEXTS = tuple(1024 * 2**power for power in range(11))
 CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -32,6 +32,7 @@ def show() -> None:
     with st.expander("Engine, formats and layout"):
         engine_and_formats()
         layout()
+        layers_on_cpu()
     report: FitReport = ask("fit", arguments(scenario(), ASKED))
     show_sentence(report)
     if len(report) > 1:
