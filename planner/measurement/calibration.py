@@ -3,18 +3,21 @@
 Each parameter's logarithm is a sum of shifts, one for each level of each of its factors. A shift has a normal
 prior around zero whose width says how much the factor may matter (`PRIORS`), so that a level with little data
 shrinks towards its family, and one without data is its family. The posterior mode is found by Gauss-Newton
-steps with Huber weights; points of one sweep share their weight, so that a long sweep does not outvote
-others. The method is that of hierarchical models (Gelman and Hill, "Data Analysis Using Regression and
-Multilevel Models", 2007, chapters 12 and 18).
+steps. What was measured scatters with heavy tails (warm-ups, slow links, lengths that are not stated), as
+Student's t with few degrees of freedom, so that a point far off pulls less the further it is; a user's own
+points pull with constant force instead (Huber), since they are all about what is asked. Points of one sweep
+share their weight, so that a long sweep does not outvote others. The method is that of hierarchical models
+(Gelman and Hill, "Data Analysis Using Regression and Multilevel Models", 2007, chapters 12 and 18), the tails
+that of Lange, Little and Taylor ("Robust statistical modeling using the t distribution", 1989).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -105,10 +108,12 @@ OWN_PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 )
 """How far a user's points may move it: about as far as groups lie from what others said of them."""
 
-NOISE = np.array([0.12, 0.12, 0.35])
-"""Scatter of ln of output rate, TPOT and TTFT in repeated runs of what the model takes to be alike."""
+NOISE = np.array([0.10, 0.10, 0.25])
+"""Scatter of ln of output rate, TPOT and TTFT of most runs of what the model takes to be alike."""
+FREEDOM = 3.0
+"""Degrees of freedom of that scatter: residuals beyond sqrt(3) scatters pull less the larger they are."""
 HUBER = 1.2
-"""Residuals beyond so many scatters pull with constant force."""
+"""Residuals of a user's own points beyond so many scatters pull with constant force."""
 SERIES_POWER = 0.5
 """The weight of a point is its series' number of points to minus this power."""
 EXACT_WEIGHT = 4.0
@@ -120,6 +125,9 @@ DELTA = 0.03
 LARGEST_STEP = 1.0
 PRUNED = 5e-4
 """Shifts below this are left out of the result."""
+
+Force: TypeAlias = Callable[[Array], tuple[Array, Array]]
+"""From residuals to their losses and their weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,22 +247,23 @@ def fit_levels(
         Parameter to factor to level to shift.
     """
     design = Design(data.cases, priors, fewest)
+    force = tailed if base is None else constant
     fixed = base.parameters([case.about for case in data.cases]) if base else neutral(len(data))
     used = sorted({parameter for parameter, _ in design.codes})
     precision = 1 / np.square(np.array(design.widths))
     weight = series_weights(data.cases)
     shifts = np.zeros(len(design.columns))
     predicted = data.predict(fixed)
-    cost = _cost(data, predicted, weight, shifts, precision)
+    cost = _cost(data, predicted, weight, shifts, precision, force)
     for _ in range(steps):
         parameters = fixed + design.parameters(shifts, len(data))
         slopes = _slopes(data, parameters, predicted, used)
-        step = _newton_step(data, design, slopes, predicted, weight, shifts, precision)
+        step = _newton_step(data, design, slopes, predicted, weight, shifts, precision, force)
         step = np.clip(step, -LARGEST_STEP, LARGEST_STEP)
         for share in (1.0, 0.5, 0.2):
             tried = shifts + share * step
             outcome = data.predict(fixed + design.parameters(tried, len(data)))
-            new_cost = _cost(data, outcome, weight, tried, precision)
+            new_cost = _cost(data, outcome, weight, tried, precision, force)
             if new_cost < cost:
                 break
         if not new_cost < cost:
@@ -295,9 +304,45 @@ def _residuals(data: CaseSet, predicted: Array) -> Array:
     return np.where(data.teaches, (data.measured - predicted) / NOISE, 0.0)
 
 
-def _cost(data: CaseSet, predicted: Array, weight: Array, shifts: Array, precision: Array) -> float:
-    size = np.abs(_residuals(data, predicted))
+def tailed(residuals: Array) -> tuple[Array, Array]:
+    """Return the loss of Student's t, and the weight of each residual in a Gauss-Newton step.
+
+    Parameters
+    ----------
+    residuals : array
+        In scatters.
+
+    Returns
+    -------
+    tuple of array
+        (n + 1) / 2 ln(1 + r^2 / n) and (n + 1) / (n + r^2), n degrees of freedom.
+    """
+    loss = 0.5 * (FREEDOM + 1) * np.log1p(residuals**2 / FREEDOM)
+    return loss, (FREEDOM + 1) / (FREEDOM + residuals**2)
+
+
+def constant(residuals: Array) -> tuple[Array, Array]:
+    """Return the loss of Huber, and the weight of each residual in a Gauss-Newton step.
+
+    Parameters
+    ----------
+    residuals : array
+        In scatters.
+
+    Returns
+    -------
+    tuple of array
+        Square to `HUBER`, linear beyond; 1, and `HUBER` / r beyond.
+    """
+    size = np.abs(residuals)
     loss = np.where(size < HUBER, 0.5 * size**2, HUBER * (size - 0.5 * HUBER))
+    return loss, np.where(size < HUBER, 1.0, HUBER / np.maximum(size, 1e-9))
+
+
+def _cost(
+    data: CaseSet, predicted: Array, weight: Array, shifts: Array, precision: Array, force: Force
+) -> float:
+    loss, _ = force(_residuals(data, predicted))
     return float((loss.sum(1) * weight).sum() + 0.5 * (precision * shifts**2).sum())
 
 
@@ -309,13 +354,13 @@ def _newton_step(
     weight: Array,
     shifts: Array,
     precision: Array,
+    force: Force,
 ) -> Array:
     from scipy import sparse
     from scipy.linalg import cho_factor, cho_solve
 
     residuals = _residuals(data, predicted)
-    size = np.maximum(np.abs(residuals), 1e-9)
-    trust = np.where(size < HUBER, 1.0, HUBER / size) * data.teaches * weight[:, None]
+    trust = force(residuals)[1] * data.teaches * weight[:, None]
     hessian = np.diag(precision)
     gradient = precision * shifts
     for quantity in range(3):
