@@ -185,9 +185,15 @@ class FrontierReport(Answers[FrontierAnswer]):
         """Return the frontier, and what tokens cost along it where there are prices."""
         if not self.answered:
             return ()
-        shown = [NamedFigure("frontier", "Output of a GPU against interactivity, tok/s", self._frontier)]
+        shown = [
+            NamedFigure(
+                "frontier",
+                "Output of a GPU against interactivity, tok/s, with 80 % intervals",
+                self._frontier,
+            )
+        ]
         if any(answer.price for answer in self.answers):
-            title = "USD per million output tokens against interactivity"
+            title = "USD per million output tokens against interactivity, with 80 % intervals"
             shown.append(NamedFigure("cost", title, self._cost))
         return tuple(shown)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from planner.report.figures.style import INK, SERIES, plain, styled
+from planner.report.figures.style import FONT_SIZE, INK, SERIES, plain, styled
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -48,7 +48,15 @@ def prices_figure(decided: Decided) -> Figure:
         colorscale=[[0, SERIES[0]], [0.5, "#f4f4f4"], [1, SERIES[1]]],
         customdata=[[2**log for log in row] for row in logs],
         colorbar={
-            "title": {"text": f"cost of {one}<br>over {other}"},
+            "orientation": "h",
+            "thickness": 14,
+            "y": 1.0,
+            "yanchor": "bottom",
+            "title": {
+                "text": f"cost of {one} over that of {other}",
+                "side": "top",
+                "font": {"size": FONT_SIZE},
+            },
             "tickvals": list(TICKS),
             "ticktext": list(TICKS.values()),
         },
@@ -138,7 +146,7 @@ def tornado_figure(report: BreakEvenReport) -> Figure:
     figure.add_vline(x=1.0, line={"color": INK, "width": 1, "dash": "dash"})
     return styled(
         figure,
-        x=f"cost of {plain(decided.names[0])} over that of {plain(decided.names[1])}",
+        x=f"cost of {plain(decided.names[0])}<br>over that of {plain(decided.names[1])}",
         y="",
         xaxis_type="log",
         yaxis_autorange="reversed",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.report.frontier import FrontierAnswer
 
 USERS = "tok/s for each request"
-OTHERS = 0.3
+OTHERS = 0.6
 """Opacity of measured runs with another engine or other weights."""
 BAND = 0.15
 """Opacity of the 80 % interval."""
@@ -78,7 +78,9 @@ def cost_figure(answers: Sequence[FrontierAnswer]) -> Figure:
     plotly.graph_objects.Figure
     """
     figure = _lines(answers, lambda point: point.usd_per_million_output_tokens)
-    return styled(figure, x=USERS, y="USD per million output tokens (logarithmic)", yaxis_type="log")
+    return styled(
+        figure, x=USERS, y="USD per million output tokens (logarithmic)", yaxis_type="log", yaxis_dtick="D2"
+    )
 
 
 def _colours(answers: Sequence[FrontierAnswer]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from planner.report.figures.memory import NAMES_PIXELS, ROW_PIXELS
 from planner.report.figures.style import SERIES, plain, styled
 from planner.report.sentences import gpu_label
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from planner.report.media import MediaAnswer
 
-ROW_PIXELS = 46
 """Height of one bar with its gap."""
 
 
@@ -53,6 +53,7 @@ def parts_figure(answers: Sequence[MediaAnswer]) -> Figure:
         x="time of a unit, s",
         y="",
         barmode="stack",
-        height=140 + ROW_PIXELS * len(timed),
+        height=NAMES_PIXELS + ROW_PIXELS * len(timed),
         yaxis_autorange="reversed",
+        yaxis_dtick=1,
     )

@@ -22,6 +22,8 @@ PART_COLOURS = dict(
 
 ROW_PIXELS = 46
 """Height of one bar with its gap."""
+NAMES_PIXELS = 220
+"""Height of the axis and of a name for every part, one below the other as on a narrow screen."""
 
 
 def memory_figure(answers: Sequence[FitAnswer]) -> Figure:
@@ -59,8 +61,9 @@ def memory_figure(answers: Sequence[FitAnswer]) -> Figure:
         x="memory of the fullest GPU, GiB",
         y="",
         barmode="stack",
-        height=140 + ROW_PIXELS * len(answers),
+        height=NAMES_PIXELS + ROW_PIXELS * len(answers),
         yaxis_autorange="reversed",
+        yaxis_dtick=1,
     )
 
 

@@ -26,6 +26,7 @@ SERIES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c
 SIGNS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 HEIGHT = 420
+FONT_SIZE = 13
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
@@ -81,11 +82,12 @@ def styled(figure: Figure, *, x: str, y: str, **layout: Any) -> Figure:
         margin={"l": 60, "r": 20, "t": 20, "b": 50},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": FONT, "size": 13, "color": INK},
+        font={"family": FONT, "size": FONT_SIZE, "color": INK},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0.0, "traceorder": "normal"},
+        legend_font_size=FONT_SIZE - 2,
         hoverlabel={"align": "left"},
-        xaxis={**axis, "title": {"text": x}},
-        yaxis={**axis, "title": {"text": y}},
+        xaxis={**axis, "title": {"text": x, "font": {"size": FONT_SIZE}}},
+        yaxis={**axis, "title": {"text": y, "font": {"size": FONT_SIZE}}},
     )
     figure.update_layout(**layout)
     return figure

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from planner.report.figures.memory import NAMES_PIXELS, ROW_PIXELS
 from planner.report.figures.style import INK, SERIES, plain, styled
 from planner.report.sentences import gpu_label
 from planner.report.table import GIB
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from planner.report.training import TrainAnswer
-
-ROW_PIXELS = 46
 
 
 def step_figure(answers: Sequence[TrainAnswer]) -> Figure:
@@ -34,7 +33,7 @@ def step_figure(answers: Sequence[TrainAnswer]) -> Figure:
     rows = {
         STEP_NAMES[part]: [step.parts_s[part] / step.step_s for step in steps.values()] for part in STEP_NAMES
     }
-    return _stacked(list(steps), rows, "share of an optimiser step (simulated)", "%{x:.1%}")
+    return _stacked(list(steps), rows, "share of a step (simulated)", "%{x:.1%}")
 
 
 def memory_figure(answers: Sequence[TrainAnswer]) -> Figure:
@@ -76,8 +75,9 @@ def _stacked(labels: list[str], rows: dict[str, list[float]], axis: str, shown: 
         x=axis,
         y="",
         barmode="stack",
-        height=160 + ROW_PIXELS * len(labels),
+        height=NAMES_PIXELS + ROW_PIXELS * len(labels),
         yaxis_autorange="reversed",
+        yaxis_dtick=1,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from planner.report.figures.memory import PART_COLOURS, ROW_PIXELS
+from planner.report.figures.memory import NAMES_PIXELS, PART_COLOURS, ROW_PIXELS
 from planner.report.figures.style import INK, plain, styled
 from planner.report.sentences import gpu_label
 from planner.report.table import GIB
@@ -67,8 +67,9 @@ def whole_memory_figure(answers: Sequence[FitAnswer]) -> Figure:
         x="memory of all GPUs, GiB",
         y="",
         barmode="stack",
-        height=170 + ROW_PIXELS * len(answers),
+        height=NAMES_PIXELS + ROW_PIXELS * len(answers),
         yaxis_autorange="reversed",
+        yaxis_dtick=1,
     )
 
 
