@@ -5,7 +5,7 @@ import sys
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from planner.dashboard import showing
+from planner.dashboard import launching, showing
 
 LONGEST_S = 60
 
@@ -48,5 +48,6 @@ def offered(monkeypatch):
         made.append((name, lambda: hide(how())))
         real(label, how, name, kind, key)
 
-    monkeypatch.setattr(showing, "offer", offer)
+    for module in (showing, launching):
+        monkeypatch.setattr(module, "offer", offer)
     return made

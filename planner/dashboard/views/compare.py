@@ -9,6 +9,7 @@ import streamlit as st
 from planner.cli.options import LARGEST_REQUESTS
 from planner.dashboard.asking import ask
 from planner.dashboard.inputs import engine_and_formats, layout, part, scenario, whole
+from planner.dashboard.launching import show_launch
 from planner.dashboard.scenario import arguments
 from planner.dashboard.showing import show_figure, show_named, show_rest, show_table
 from planner.dashboard.text import plain
@@ -58,4 +59,5 @@ def show() -> None:
 
         show_figure(token_costs_figure(report), "What a million tokens cost, USD", tokens, "costs")
     show_named(report, "price-kinds", kinds_table(report), "compare")
+    show_launch(report, [answer.gpu for answer in report if answer.answered], "compare")
     show_rest(report, "compare")

@@ -6,6 +6,7 @@ import streamlit as st
 
 from planner.dashboard.asking import ask
 from planner.dashboard.inputs import chosen_count, engine_and_formats, layers_on_cpu, layout, scenario
+from planner.dashboard.launching import show_launch
 from planner.dashboard.scenario import OFF_GPU, arguments
 from planner.dashboard.showing import show_figure, show_rest, show_sentence, show_table
 from planner.report.facts import answer_facts
@@ -38,6 +39,7 @@ def show() -> None:
     if len(report) > 1:
         show_table(side_by_side(report.answers), "side by side")
     _memory(report)
+    show_launch(report, [answer.gpu for answer in report if answer.fits], "fit")
     show_rest(report, "fit")
 
 

@@ -10,6 +10,7 @@ from planner.cli.plan_options import MOST_SPARES
 from planner.dashboard import traffic
 from planner.dashboard.asking import ask_slowly
 from planner.dashboard.inputs import chosen_part, engine_and_formats, part, scenario, whole
+from planner.dashboard.launching import show_launch
 from planner.dashboard.scenario import arguments
 from planner.dashboard.showing import show_named, show_rest, show_sentence, show_table, told
 from planner.report.plan import PlanReport
@@ -82,6 +83,7 @@ def _show_plan(report: PlanReport) -> None:
     for plan in plans:
         with st.expander(f"How it was worked out for {gpu_label(plan.gpu.id)}"):
             show_table(steps_table(plan), f"steps {plan.gpu.id}")
+    show_launch(report, [plan.gpu.id for plan in plans], "plan")
     show_rest(report, "plan")
 
 
