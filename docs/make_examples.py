@@ -1,4 +1,4 @@
-"""Write into README.md and docs/*.md what the commands they show really print.
+"""Write into README.md and docs/**/*.md what the commands they show really print.
 
     python docs/make_examples.py
 
@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from planner.cli import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COLUMNS = 100
 
 _CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)

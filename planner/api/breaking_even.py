@@ -91,12 +91,15 @@ def breakeven(
         Code of ISO 4217 in which money is shown; prices are given, and numbers of JSON and CSV are, in USD.
     usd_rate : float, optional
         Units of it that 1 USD is worth.
+    catalogue : Catalogue or path, optional
+        An open catalogue, or the user's own file over the shipped one.
     **options
         Other sizes, fields of `planner.scenario.Deployment`, and terms of owning as `own` takes them.
 
     Returns
     -------
     BreakEvenReport
+        The points at which the cheaper option changes, each with its 80 % interval; none where it never does.
 
     Raises
     ------

@@ -89,6 +89,8 @@ def compare(
         Code of ISO 4217 in which money is shown; prices are given, and numbers of JSON and CSV are, in USD.
     usd_rate : float, optional
         Units of it that 1 USD is worth.
+    catalogue : Catalogue or path, optional
+        An open catalogue, or the user's own file over the shipped one.
     **options
         Sizes (`gpus`, `tp`, `pp`, `ep`, `dp`, `dcp`), and fields of `planner.scenario.Deployment`. A layout
         that is given is taken; without one it is the smallest deployment that fits, and with an SLO or `gpus`
@@ -97,6 +99,7 @@ def compare(
     Returns
     -------
     CompareReport
+        One answer for each accelerator, the best first; `left_out` says why others could not be asked.
 
     Raises
     ------

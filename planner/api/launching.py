@@ -86,6 +86,7 @@ def launch(
     Returns
     -------
     LaunchReport
+        The server's command lines or manifest, and the load test that goes with them.
 
     Raises
     ------
@@ -109,7 +110,7 @@ def launch(
     }
     stated = {**given, "request_rate": request_rate, "draft": draft, **options}
     named = saved if saved is None or isinstance(saved, Report) else path_text("saved", saved)
-    held = saved_question(named, gpu, book) if named is not None else {}
+    held = {} if named is None else saved_question(named, gpu, book, own_model=model is not None)
     copies = _whole("replicas", replicas, LARGEST_SIZE) or held.pop("replicas", 1)
     held.pop("replicas", None)
     asked_for = _over(held, {key: value for key, value in stated.items() if value is not None})

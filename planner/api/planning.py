@@ -79,9 +79,13 @@ def plan(
     model, gpu, isl, osl, context, prefix_hit, price, price_kind
         As for `predict`; several accelerators are planned each and ranked by cost, those
         without a price last; without any price by GPUs.
-    request_rate : float
-        Requests a second, on average over the day; or `users` with `requests_per_user_hour` or `think_s`; or
-        a `trace`, which a rate scales.
+    request_rate : float, optional
+        Requests on average over the day [1/s]; or one of the two below.
+    users, requests_per_user_hour, think_s : optional
+        How many users there are, and how many requests each makes [1/h] or for how long one reads an answer
+        before the next request [s].
+    trace : path or Trace, optional
+        Recorded requests with their lengths; a rate scales it.
     peak_factor : float, optional
         The rate to plan for over the mean.
     profile : str or sequence of 24 numbers, optional
@@ -112,6 +116,8 @@ def plan(
         A fleet of several models and GPU types instead of all of the above.
     progress : callable, optional
         Called with what is done, and all of it.
+    catalogue : Catalogue or path, optional
+        An open catalogue, or the user's own file over the shipped one.
     **options
         Sizes, fields of `planner.scenario.Deployment`, and `kw` by accelerator.
 

@@ -78,6 +78,8 @@ def simulate(
     Returns
     -------
     SimulateReport
+        Percentiles of all requests; `overloaded` where more came than could be served; no result where it
+        does not fit.
 
     Raises
     ------

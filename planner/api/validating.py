@@ -29,6 +29,7 @@ def validate(
     Returns
     -------
     ValidateReport
+        Errors by quantity and group; rows that could not be predicted are named and counted by reason.
 
     Raises
     ------
