@@ -40,17 +40,21 @@ def show_launch(report: Report, gpus: Sequence[str], key: str) -> None:
     if not gpus:
         return
     with st.expander("Launch it"):
-        left, right = st.columns(2)
+        left, middle, right = st.columns(3)
         with left:
             gpu = st.selectbox(
                 "Accelerator to launch on", gpus, format_func=gpu_label, key=f"launch on {key}"
             )
-        with right:
+        with middle:
             form = st.selectbox(
                 "As", tuple(FORMS), format_func=lambda form: FORMS[form][0], key=f"launch as {key}"
             )
+        with right:
+            checkpoint = st.text_input(
+                "Checkpoint", max_chars=200, placeholder="the catalogue's", key=f"launch from {key}"
+            )
         try:
-            launch = _launch(report, gpu, form)
+            launch = _launch(report, gpu, form, checkpoint.strip() or None)
             text = without_folder(launch_text(launch) if form == "command" else launch.to_text())
         except PlannerError as error:
             st.info(told(str(error)))
@@ -61,8 +65,10 @@ def show_launch(report: Report, gpus: Sequence[str], key: str) -> None:
         offer("Launch", lambda: text, name, kind, f"launch {key}")
 
 
-def _launch(report: Report, gpu: str, form: str) -> LaunchReport:
+def _launch(report: Report, gpu: str, form: str, checkpoint: str | None) -> LaunchReport:
     own: dict[str, Any] = {}
     if scenario()["model"] == OWN_MODEL:
         own["model"] = st.session_state[OWN_MODEL_RECORD]
-    return planner.launch(saved=report, gpu=gpu, format=form, catalogue=catalogue(), **own)
+    return planner.launch(
+        saved=report, gpu=gpu, format=form, checkpoint=checkpoint, catalogue=catalogue(), **own
+    )

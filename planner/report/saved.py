@@ -21,7 +21,9 @@ TAKEN = frozenset({*Deployment.model_fields, *Sizes.model_fields, *Workload.mode
 """Arguments of a report's question that say how it is deployed and loaded."""
 
 
-def saved_question(saved: str | Report, gpu: str | Gpu | None, catalogue: Catalogue) -> dict[str, Any]:
+def saved_question(
+    saved: str | Report, gpu: str | Gpu | None, catalogue: Catalogue, *, own_model: bool = False
+) -> dict[str, Any]:
     """Return what a saved report of `fit`, `plan` or `compare` asks to be started.
 
     Parameters
@@ -32,6 +34,8 @@ def saved_question(saved: str | Report, gpu: str | Gpu | None, catalogue: Catalo
         Which of its accelerators; the first that has an answer by default.
     catalogue : Catalogue
         Where names are looked up: a report's word opens no file.
+    own_model : bool
+        Whether a model is given beside the report, so that its own is not looked up.
 
     Returns
     -------
@@ -55,10 +59,9 @@ def saved_question(saved: str | Report, gpu: str | Gpu | None, catalogue: Catalo
     found |= {key: _whole(path, key, result.get(key)) for key in LAYOUT}
     model, card = report.record.get("model"), result.get("gpu")
     try:
-        found |= {
-            "model": catalogue.model(_name(path, "model", model)).id,
-            "gpu": catalogue.gpu(_name(path, "gpu", card)).id,
-        }
+        if not own_model:
+            found["model"] = catalogue.model(_name(path, "model", model)).id
+        found["gpu"] = catalogue.gpu(_name(path, "gpu", card)).id
     except UnknownName as error:
         raise InvalidInput(f"{path}: {error}; name it beside the report") from None
     if (as_called := _quantised(report, catalogue)) is not None:

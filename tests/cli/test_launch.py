@@ -119,6 +119,16 @@ def test_a_saved_report_is_not_taken_at_its_word(planner, tmp_path, changes, sai
     assert said in ran.err
 
 
+def test_a_model_that_no_catalogue_has_is_named_beside_the_report(planner, tmp_path, catalogue):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(catalogue.model("llama-3.1-8b").config))
+    saved = saved_fit(tmp_path, planner, model="ours")
+    assert planner("launch", "--from", saved).code == 2
+    ran = planner("launch", "--from", saved, "--model", str(config), "--checkpoint", "ours/model")
+    assert ran.code == 0
+    assert "vllm serve ours/model" in ran.out
+
+
 def test_another_accelerator_than_the_report_has_is_refused(planner, tmp_path):
     ran = planner("launch", "--from", saved_fit(tmp_path, planner), "--gpu", "b200")
     assert ran.code == 2

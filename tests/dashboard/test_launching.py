@@ -59,15 +59,22 @@ def test_what_fits_nowhere_has_nothing_to_launch(opened):
     assert "Launch it" not in [one.label for one in page.expander]
 
 
-def test_a_name_that_somebody_gave_a_model_is_one_word_of_the_command(opened, offered, catalogue, tmp_path):
+def test_an_uploaded_model_is_launched_from_a_checkpoint_of_its_own(opened, offered, catalogue, tmp_path):
     config = tmp_path / "config.json"
     config.write_text(json.dumps(catalogue.model("llama-3.1-8b").config), encoding="utf-8")
     page = opened("fit", gpu="h100-sxm")
     page.session_state["own model"] = model_from_config(config, "x; touch /tmp/y `id` $HOME")
-    page.session_state["scenario"] = {"model": OWN_MODEL, "gpu": ("h100-sxm",), "isl": 500, "osl": 100}
+    page.run()
+    page.sidebar.selectbox[0].set_value(OWN_MODEL)
     offered.clear()
     page.run()
     assert not page.exception
-    for text in saved(offered, "launch.sh"):
-        commands = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
-        assert "touch" not in shlex.split(commands)
+    assert "name one with --checkpoint" in said(page)
+    page.text_input(key="launch from fit").set_value("ours/model; touch /tmp/y").run()
+    assert "a repository such as org/name" in said(page)
+    assert not saved(offered, "launch.sh")
+    page.text_input(key="launch from fit").set_value("ours/model").run()
+    (text,) = saved(offered, "launch.sh")
+    commands = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    assert "vllm serve ours/model" in commands
+    assert "touch" not in shlex.split(commands)
