@@ -11,9 +11,23 @@ from collections.abc import Iterable
 
 
 class PlannerError(Exception):
-    """Base of all errors that a user of planner can cause and can mend."""
+    """Base of all errors that a user of planner can cause and can mend.
+
+    Its message is one line of bounded length that any output can take, whatever a file or an argument holds.
+    """
 
     exit_code: int = 2
+
+    def __init__(self, said: object = "") -> None:
+        super().__init__(_bounded(str(said)))
+
+
+LONGEST_MESSAGE = 2000
+"""Characters of a message."""
+
+_STEERING = ((0, 32), (127, 160), (0x2028, 0x202F), (0x2066, 0x206A), (0xD800, 0xE000))
+CONTROLS = dict.fromkeys((code for span in _STEERING for code in range(*span)), "\ufffd")
+"""Signs that end a line, steer a terminal, turn text round or have no bytes, and what stands for them."""
 
 
 class InvalidInput(PlannerError):
@@ -59,6 +73,16 @@ LONGEST_SHOWN = 60
 """Characters of what a user gave that a message repeats."""
 
 
+def _bounded(said: str) -> str:
+    """Return a message on one line, with its middle left out where it is long."""
+    line = " ".join(said.splitlines()) if "\n" in said else said
+    if not line.isprintable():
+        line = line.translate(CONTROLS)
+    if len(line) > LONGEST_MESSAGE:
+        line = f"{line[: LONGEST_MESSAGE * 3 // 4]} ... {line[-LONGEST_MESSAGE // 5 :]}"
+    return line
+
+
 def shorten(given: object) -> str:
     """Return what a user gave as a message shows it, cut short where it is long."""
     shown = repr(given)
@@ -93,15 +117,15 @@ def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     return list(apart.values())[:limit]
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """Build the error for a name that the catalogue does not hold.
 
     Parameters
     ----------
     kind : str
         What the name stands for, such as "model".
-    name : str
-        What was asked for.
+    name : object
+        What was asked for, which may be no name at all.
     known : iterable of str
         The names that exist.
 
@@ -111,7 +135,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
         With the nearest names in its message.
     """
     names = list(known)
-    near = nearest_names(name, names)
+    near = nearest_names(name, names) if isinstance(name, str) else []
     if near:
         hint = f"nearest: {', '.join(near)}"
         if kind in LISTED:

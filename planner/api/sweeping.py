@@ -169,7 +169,7 @@ def _models(given: Any, book: Catalogue) -> tuple[str | Model, ...]:
 def _hit(given: Any) -> float:
     try:
         share = float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         share = -1.0
     if isinstance(given, bool) or not 0 <= share < 1:
         raise InvalidInput(

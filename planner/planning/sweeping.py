@@ -11,13 +11,13 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from planner.catalogue import Model
 from planner.economics import Use
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, shorten
 
 MOST_ROWS = 10**10
 """A sweep of more would not end."""
@@ -318,7 +318,7 @@ def _rates(name: str, one: Any) -> Iterator[float]:
     first, _, last = one.partition("..") if isinstance(one, str) else (one, "", "")
     try:
         low, high = float(first), float(last or first)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if isinstance(one, bool) or not 0 < low <= high <= MOST_PER_S:
         raise InvalidInput(
@@ -336,7 +336,11 @@ def values(given: Any) -> tuple[Any, ...]:
         for one in _several(given)
         for part in ([word.strip() for word in one.split(",")] if isinstance(one, str) else [one])
     )
-    return tuple(dict.fromkeys(parts))
+    found = tuple(parts)
+    odd = next((one for one in found if not isinstance(one, Hashable)), None)
+    if odd is not None:
+        raise InvalidInput(f"{shorten(odd)} is no value of an axis; one name or number is needed, or a list")
+    return tuple(dict.fromkeys(found))
 
 
 def _several(given: Any) -> Sequence[Any]:

@@ -116,7 +116,7 @@ def provider(name: str, others: tuple[str, ...] = ()) -> Provider:
     Unsupported
         Where a package offers one that cannot be imported.
     """
-    home = BUILT_IN.get(name) or _entry_points().get(name)
+    home = (BUILT_IN.get(name) or _entry_points().get(name)) if isinstance(name, str) else None
     if home is None:
         raise unknown_name("throughput", name, (*others, *provider_names()))
     module, _, attribute = home.partition(":")

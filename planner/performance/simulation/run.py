@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, shorten
 from planner.performance.simulation.arrivals import ClosedLoop, OpenArrivals
 from planner.performance.simulation.lengths import Integers, Lengths
 from planner.performance.simulation.machine import Machine, Progress
@@ -83,6 +83,8 @@ def simulate(
         raise InvalidInput(
             f"warmup_share: {warmup_share:g} is no share from 0 to below 1; the default is {WARMUP_SHARE:g}"
         )
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InvalidInput(f"seed: {shorten(seed)} is no whole number")
     if seed < 0:
         raise InvalidInput(f"seed: {seed} is below zero; the nearest is 0")
     streams = [np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)]
