@@ -26,6 +26,9 @@ SAID = "errors that were said"
 LONGEST_ERROR = 2000
 """Characters: what is wrong may hold what a user wrote."""
 
+LONGEST_CELL, MOST_WRAPPED = 60, 30
+"""Longer texts would be cut off in a cell of one line: such a table wraps them, where it has few rows."""
+
 TOOLBAR = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}}
 """Of plotly: it saves the figure as a picture, and says nothing to anybody."""
 
@@ -101,19 +104,29 @@ def show_named(report: Report, name: str, table: Table | None, key: str) -> None
 
 
 def show_table(table: Table, key: str) -> None:
-    """Show a table as it is printed, and offer it as CSV with its units in the header."""
+    """Show a table as it is printed, long texts over several lines, and offer it as CSV."""
     import pandas
 
     if table.title:
         st.caption(told(table.title))
     heads = _unique([column.heading.replace("\n", " ") for column in table.columns])
+    cells = [[without_folder(cell) for cell in row] for row in table.cells()]
+    if len(cells) <= MOST_WRAPPED and any(len(cell) > LONGEST_CELL for row in cells for cell in row):
+        wrapped = [[plain(cell) for cell in row] for row in cells]
+        st.table(pandas.DataFrame(wrapped, columns=[plain(head) for head in heads]), hide_index=True)
+        offer_table(table, key)
+        return
     aligned = {
         head: st.column_config.TextColumn(head, alignment="right" if column.right else "left")
         for head, column in zip(heads, table.columns, strict=True)
     }
-    cells = [[without_folder(cell) for cell in row] for row in table.cells()]
     frame = pandas.DataFrame(cells, columns=heads)
     st.dataframe(frame, hide_index=True, column_config=aligned, key=f"table {key}")
+    offer_table(table, key)
+
+
+def offer_table(table: Table, key: str) -> None:
+    """Offer a table as CSV, with its units in the header."""
     offer("CSV", table.to_csv, f"{_file_name(table.title) or 'table'}.csv", "text/csv", key)
 
 
@@ -168,7 +181,7 @@ def show_origin(report: Report, key: str) -> None:
     made = report.reproduction
     if made is None:
         return
-    with st.expander("Make this answer again"):
+    with st.expander(f"Make this answer again: {made.function}"):
         if made.complete:
             st.caption("The same numbers on the command line:")
             st.code(without_folder(made.command), language="bash", wrap_lines=True)

@@ -130,7 +130,8 @@ def test_sliders_of_the_fit_page_ask_anew(opened):
 def test_every_table_is_offered_as_csv_and_every_answer_as_json_csv_and_page(opened, offered):
     page = opened("compare")
     names = [name for name, _ in offered]
-    assert len(names) == len({id(how) for _, how in offered}) == len(page.dataframe) + 3
+    tables = len(page.dataframe) + len(page.table)
+    assert len(names) == len({id(how) for _, how in offered}) == tables + len(["launch.sh"]) + 3
     assert names[-3:] == ["planner-compare.json", "planner-compare.csv", "planner-compare.html"]
     whole = dict(offered)
     assert whole["planner-compare.csv"]().startswith("model,")
@@ -163,7 +164,8 @@ def test_the_catalogue_shows_every_figure_with_its_source(opened):
     page.selectbox("detail gpus").set_value("mi355x")
     page.run()
     assert not page.exception
-    titles = [column for frame in page.dataframe for column in frame.value.columns]
+    tables = (*page.dataframe, *page.table)
+    titles = [column for frame in tables for column in frame.value.columns]
     assert {"figure", "confidence", "source"} <= set(titles)
     page.text_input("search models").set_value("nothing of this name")
     page.run()
@@ -186,8 +188,8 @@ def test_pages_share_the_scenario(opened):
 
 def test_all_tables_are_sent_to_who_opens_them(opened):
     page = opened("fit")
-    few = len(page.dataframe)
+    few = len(page.dataframe) + len(page.table)
     page.session_state["all tables fit"] = True
     page.run()
     assert not page.exception
-    assert len(page.dataframe) > few
+    assert len(page.dataframe) + len(page.table) > few

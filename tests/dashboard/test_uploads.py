@@ -33,7 +33,7 @@ def folder_of(page):
 
 def seen(page, offered):
     """Return everything that leaves the server: texts, tables, and the files that are offered."""
-    tables = [frame.value.to_csv() for frame in page.dataframe]
+    tables = [frame.value.to_csv() for frame in (*page.dataframe, *page.table)]
     return "\n".join([said(page), *tables, *(str(button.proto) for button in page.get("download_button"))])
 
 
