@@ -6,7 +6,9 @@ The folder mirrors the shipped `measurements/`: a subfolder for each kind, a CSV
 from __future__ import annotations
 
 import os
+import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +25,11 @@ Row = Mapping[str, Any]
 
 ENVIRONMENT = "PLANNER_MEASUREMENTS"
 LOCK = ".lock"
+LOCK_S = 60.0
+"""How long one process waits for another to add its rows [s]."""
+
+LONGEST_PART = 100
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 _STARTUP = (
     "id,engine,engine_version,date,model,attention,weight_quant,kv_cache_dtype,gpu,gpu_mem,total_gpu_gib,n_gpus,"
@@ -205,6 +212,7 @@ def append_rows(
     """
     path = user_folder(folder) / kind / f"{name}.csv"
     with _locked(path.parent):
+        _ready(path)
         repeated = find_repeated(kind, rows, folder=folder)
         added = tuple(position for position in range(len(rows)) if position not in repeated)
         if added:
@@ -307,25 +315,65 @@ def _write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, str]]
     write_rows([columns, *([row.get(column, "") for column in columns] for row in rows)], path)
 
 
+def name_part(text: str) -> str:
+    """Return a text as a part of a file's name: it leads to no other folder, hides nothing and is not long.
+
+    Parameters
+    ----------
+    text : str
+        A name that a file or a user gave, such as that of a model.
+
+    Returns
+    -------
+    str
+    """
+    return _UNUSUAL.sub("-", text).strip(".-")[:LONGEST_PART] or "unnamed"
+
+
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system gives it back when a process ends, however it ends."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / LOCK, "a+b") as file:
-            _lock(file)
+        # A link in place of the lock would have another file made or locked.
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        with os.fdopen(handle, "r+b") as file:
+            _wait_for(file, folder)
             yield
     except OSError as error:
         raise InvalidInput(f"{folder}: measurements cannot be kept here: {error.strerror or error}") from None
 
 
-def _lock(file: IO[bytes]) -> None:
-    if sys.platform == "win32":
-        import msvcrt
+def _wait_for(file: IO[bytes], folder: Path) -> None:
+    """Take the lock, but do not wait for ever: a process that was stopped holds it and never ends."""
+    until = time.monotonic() + LOCK_S
+    while not _lock(file):
+        if time.monotonic() > until:
+            raise InvalidInput(
+                f"{folder / LOCK}: another process has held the lock for {LOCK_S:.0f} s; nothing was added"
+            )
+        time.sleep(0.02)
 
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-    else:
-        import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX)
+def _lock(file: IO[bytes]) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _ready(path: Path) -> None:
+    """Refuse a link in place of a file, and remove what a process left that was killed while it wrote."""
+    if path.is_symlink():
+        raise InvalidInput(f"{path}: a link; measurements are kept in files of the folder itself")
+    for part in path.parent.glob(f".{path.name}.*.part"):  # its writer held the lock, and is gone
+        part.unlink(missing_ok=True)

@@ -320,6 +320,8 @@ def write_rows(rows: Iterable[Sequence[str]], path: str | os.PathLike[str]) -> N
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerows(rows)
+                file.flush()
+                os.fsync(file.fileno())
             part.chmod(0o666 & ~_umask())
             part.replace(target)
         except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from planner.measurement.importers.formats import read_results
 from planner.measurement.importers.sources import open_source
 from planner.measurement.importers.tidy import startup_row
 from planner.measurement.static_runs import OWN_ENGINE
-from planner.measurement.user_folder import append_rows, user_folder
+from planner.measurement.user_folder import append_rows, name_part, user_folder
 
 NAME = "engine"
 """Name of the CSVs that rows go to, in the folder of each kind."""
@@ -152,7 +153,9 @@ def _sidecar(result: EngineResult, gpu: str, date: str, folder: str | None) -> P
     """Write what was asked for, on what it ran, and everything that came of it, beside the rows."""
     directory = user_folder(folder) / "engine"
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{time.strftime('%Y%m%dT%H%M%S')}-{result.model.id}-{weights_of(result)}.json"
+    named = name_part(f"{result.model.id}-{weights_of(result)}")
+    # Several may measure at the same second.
+    path = directory / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{named}.json"
     told = {
         "date": date,
         "gpu": gpu,

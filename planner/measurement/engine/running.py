@@ -15,6 +15,7 @@ from planner.measurement.engine.model_directory import write_model_directory
 from planner.measurement.engine.plan import EngineRun
 from planner.measurement.engine.process import run_program
 from planner.measurement.engine.rows import read_records
+from planner.measurement.user_folder import name_part
 
 LOAD_SECONDS = 60.0
 """Beyond the time of a run, for the engine to end [s]."""
@@ -212,7 +213,7 @@ def run_plan(
     """
     found = []
     for number, run in enumerate(runs, start=1):
-        name = f"{number:02d}-{run.model.replace('/', '-')}-{run.weight_dtype or 'native'}"
+        name = name_part(f"{number:02d}-{run.model}-{run.weight_dtype or 'native'}")
         place = directory / name
         place.mkdir(parents=True, exist_ok=True)
         found.append(run_engine(run, catalogue=catalogue, directory=place, python=python, told=told))
