@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COUNTED = ("tokens", "seq_len", "global_batch", "micro_batch")
 """What may be written as on the command line: "1T" or "4Ki"."""
 
+LEAST_DAYS, MOST_DAYS = 0.001, 36_500
+
 
 @reproducible
 def train(
@@ -41,6 +43,7 @@ def train(
     lora_rank: int | None = None,
     lora_targets: str | None = None,
     tokens: int | str | None = None,
+    days: float | None = None,
     stack: str = "stable",
     as_of: str | None = None,
     network_bytes_per_s: float | None = None,
@@ -76,6 +79,8 @@ def train(
         Width of adapters (16), and which matrices get one: ``attention``, ``mlp``, ``all`` or names.
     tokens : int or str, optional
         Tokens of the whole training, such as "1T".
+    days : float, optional
+        How long that may take, instead of `gpus`: the fewest GPUs that do it, in whole nodes, are found.
     stack, as_of : str
         Rates of the newest ``stable`` release, or of makers' ``development`` builds too, known at this date.
     network_bytes_per_s : float, optional
@@ -127,6 +132,7 @@ def train(
     TrainingRun(**given)  # says in one line what cannot be, whichever accelerator is asked
     word = one_of("stack", stack, STACKS)
     total, wanted = _whole("gpus", gpus), _whole("tokens", _count("tokens", tokens))
+    limit = _days(days, total, wanted, given)
     terms = terms_given(options)
     if price_kind not in (OWN, PURCHASE):
         terms.pop("kw_per_gpu", None)  # it gives the energy of a rented one too
@@ -140,6 +146,7 @@ def train(
             given=given,
             gpus=total,
             tokens=wanted,
+            days=limit,
             stack="development" if word == "development" else "stable",
             as_of=as_of,
             network_bytes_per_s=network_bytes_per_s,
@@ -206,6 +213,21 @@ def _whole(name: str, value: int | None) -> int | None:
     if value is not None and (type(value) is not int or value < 1):
         raise InvalidInput(f"{name}: {shorten(value)} is no whole number above 0")
     return value
+
+
+def _days(days: float | None, gpus: int | None, tokens: int | None, given: Mapping[str, Any]) -> float | None:
+    """Return how long a training may take [days], or refuse a time that cannot be."""
+    if days is None:
+        return None
+    if isinstance(days, bool) or not isinstance(days, int | float) or not LEAST_DAYS <= days <= MOST_DAYS:
+        raise InvalidInput(f"days: {shorten(days)} is no number from {LEAST_DAYS:g} to {MOST_DAYS:,}")
+    if tokens is None:
+        raise InvalidInput("days: the tokens of the whole training are needed, such as tokens 1T")
+    if gpus is not None or all(size in given for size in ("tp", "pp", "dp")):
+        raise InvalidInput(
+            "days: the GPUs are counted for it, and so gpus, or tp with pp and dp, are not given"
+        )
+    return days
 
 
 def _own_power(kw: Any, card: Gpu, book: Catalogue) -> float | None:

@@ -13,6 +13,8 @@ from planner.errors import InvalidInput
 
 HIGHEST_RATE = 1e6
 LARGEST_SEED = 2**63
+SPANS_S = {"s": 1.0, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "month": 730 * 3600.0}
+_SPANS = "N/minute, N/hour, N/day and N/month (730 hours)"
 LEAST_STEP, MOST_STEP = 1.0, 65.0
 
 
@@ -38,6 +40,23 @@ class Number(click.ParamType[float]):
             most = f"{self.most:,.0f}"
             self.fail(f"{value!r} is not possible; {self.what} {begin} at most {most}", param, ctx)
         return number
+
+
+class Rate(Number):
+    """Requests a second, or a number of them for another span of time: ``10000/month``."""
+
+    def __init__(self) -> None:
+        super().__init__(0, HIGHEST_RATE, "requests/s")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number and the span, or say which spans there are."""
+        number, divided, span = str(value).partition("/")
+        seconds = SPANS_S.get(span.strip().lower() or "s") if divided else 1.0
+        if seconds is None:
+            self.fail(
+                f"{value!r} is not possible; a number alone is per second; others are {_SPANS}", param, ctx
+            )
+        return super().convert(number, param, ctx) / seconds
 
 
 class Hits(click.ParamType[float]):
@@ -96,9 +115,10 @@ class Quantity(click.ParamType[float]):
 rate_option = click.option(
     "--rate",
     "request_rate",
-    type=Number(0, HIGHEST_RATE, "requests/s"),
+    type=Rate(),
     metavar="N",
-    help="Requests that arrive in a second, whether or not others have ended.",
+    help="Requests that arrive in a second, or 500/minute, 90000/day, 1000000/month (730 hours), whether or "
+    "not others have ended.",
 )
 
 prefix_option = click.option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.load_options import network_option
+from planner.cli.load_options import Number, network_option
 from planner.cli.money_options import owning_options
 from planner.cli.options import (
     Count,
@@ -151,6 +151,12 @@ run_options = stacked(
         help="Tokens of the whole training, such as 15T.",
     ),
     click.option(
+        "--days",
+        type=Number(0, 36_500, "days"),
+        metavar="N",
+        help="Days that these may take, instead of --gpus: the fewest GPUs that do it are found.",
+    ),
+    click.option(
         "--stack",
         type=click.Choice(["stable", "development"]),
         default="stable",
@@ -204,6 +210,7 @@ def command(
     Examples:
       planner train --model llama-3.1-8b --gpu mi300x,h100,h200 --gpus 8
       planner train --model llama-3.1-70b --gpu h100 --gpus 64 --tokens 1T --price h100=2.20
+      planner train --model llama-3.1-8b --gpu h100 --tokens 1T --days 30 --price-kind on-demand
       planner train --model gpt-3-175b --gpu h100 --tp 4 --pp 8 --dp 16 --micro-batch 2 \\
         --global-batch 2048 --seq-len 2048 --interleave 4 --dtype fp8
       planner train --model llama-3.1-8b --gpu mi300x --gpus 8 --stack development --as-of 2024-12

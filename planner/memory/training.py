@@ -171,7 +171,8 @@ def training_memory(architecture: Architecture, run: TrainingRun, gpu: Gpu) -> T
     Returns
     -------
     TrainingMemory
-        The first stage keeps the activations of most micro-batches, and either end the embedding or the head.
+        Of the first stage, which keeps the activations of most micro-batches, or of the last one, which has
+        the logits; either has the embedding or the head.
     """
     works = {layer: layer_work(layer, run.tp) for layer in architecture.layer_kinds()}
     weights, trained = stage_parameters(architecture, run)
@@ -179,25 +180,21 @@ def training_memory(architecture: Architecture, run: TrainingRun, gpu: Gpu) -> T
         trained, dp=run.dp, fsdp=run.fsdp, gradient_bytes=run.gradient_bytes
     )
     layer = max(work.parameters for work in works.values())
-    matrices = sum(works[kind].matrix_parameters * n for kind, n in architecture.layer_kinds().items())
-    in_stage = matrices * _stage(architecture, run) / len(architecture.layers)
-    ways = run.dp if run.fsdp == 3 else 1
+    in_stage = _matrices_in_stage(architecture, run)
     if run.frozen:
-        packed = in_stage if run.method == "qlora" else 0.0
-        held += (HALF * (weights - packed) + NF4_BYTES * packed) / ways
+        held += frozen_bytes(architecture, run, weights) / (run.dp if run.fsdp == 3 else 1)
     copied = layer if run.fsdp == 3 else in_stage
+    activations, logits = _activations(architecture, run, list(works.values()))
     parts = {
         "weights": held,
         "gradients": gradients,
         "optimiser": optimiser,
         "fp8_copies": FP8_COPY_BYTES * copied if run.dtype == "fp8" else 0.0,
         "gathered": _gathered(run, layer),
-        "activations": _activations(architecture, run, list(works.values())),
-        "logits": LOGIT_BYTES * run.micro_batch * run.seq_len * architecture.vocab_size / run.tp,
+        "activations": activations,
+        "logits": logits,
         "reserve": RESERVE_BYTES + RESERVE_SHARE * gpu.usable_bytes,
     }
-    if run.pp > 1:
-        parts["logits"] = 0.0  # the last stage has them, and few activations beside
     paged = 0.0
     if run.method == "qlora":
         paged = _paged(optimiser, sum(parts.values()) - gpu.usable_bytes)
@@ -290,20 +287,68 @@ def _gathered(run: TrainingRun, layer: float) -> float:
     return HALF * layer if run.method == "qlora" else 0.0
 
 
-def _activations(architecture: Architecture, run: TrainingRun, works: list[LayerWork]) -> float:
-    """Return the activations of the first stage [bytes].
+def frozen_bytes(architecture: Architecture, run: TrainingRun, weights: float) -> float:
+    """Return the frozen weights of a stage as they are held and sent, matrices in NF4 for QLoRA [bytes].
 
-    One micro-batch in one layer, times the layers of a stage, times the micro-batches in flight: as many as
-    there are stages, and with interleaved parts ``1 + (p - 1) / (p v)`` times that.
+    Parameters
+    ----------
+    architecture : Architecture
+        A dense model.
+    run : TrainingRun
+        The run.
+    weights : float
+        Parameters of the stage on one rank.
+
+    Returns
+    -------
+    float
+    """
+    packed = _matrices_in_stage(architecture, run) if run.method == "qlora" else 0.0
+    return HALF * (weights - packed) + NF4_BYTES * packed
+
+
+def _matrices_in_stage(architecture: Architecture, run: TrainingRun) -> float:
+    """Return the parameters of the layers' matrices in a stage on one rank."""
+    kinds = architecture.layer_kinds().items()
+    matrices = sum(layer_work(kind, run.tp).matrix_parameters * count for kind, count in kinds)
+    return matrices * _stage(architecture, run) / len(architecture.layers)
+
+
+def _activations(architecture: Architecture, run: TrainingRun, works: list[LayerWork]) -> tuple[float, float]:
+    """Return the activations, and the logits beside them, of the fuller end of the pipeline [bytes].
+
+    One micro-batch in one layer, times the layers of a stage, times the micro-batches in flight.
     """
     hidden, tokens = architecture.hidden_size, run.micro_batch * run.seq_len
     kept = max(activation_bytes_per_token(work, hidden, run) for work in works)
-    in_flight: float = min(run.pp, run.micro_batches)
-    if run.interleave > 1:
-        in_flight *= 1 + (run.pp - 1) / (run.pp * run.interleave)
-    held = kept * tokens * _stage(architecture, run) * in_flight
+    held = kept * tokens * _stage(architecture, run)
+    again = 0.0
     if run.recompute == "full":
-        held += tokens * max(
+        again = tokens * max(
             activation_bytes_per_token(work, hidden, run, recompute="none") for work in works
         )
-    return held
+    logits = LOGIT_BYTES * tokens * architecture.vocab_size / run.tp
+    first, last = micro_batches_in_flight(run)
+    if run.pp > 1 and held * first >= held * last + logits:
+        return held * first + again, 0.0
+    return held * last + again, logits
+
+
+def micro_batches_in_flight(run: TrainingRun) -> tuple[float, float]:
+    """Return the micro-batches whose activations the first and the last stage hold at once.
+
+    Parameters
+    ----------
+    run : TrainingRun
+        The run.
+
+    Returns
+    -------
+    tuple of float
+        As many as there are stages, and one; with v parts on each of p stages ``p + (p - 1) / v`` and
+        ``p - (p - 1) / v`` (the warm-up of Narayanan et al., SC 2021).
+    """
+    if run.interleave == 1:
+        return min(run.pp, run.micro_batches), 1
+    more = (run.pp - 1) / run.interleave
+    return run.pp + more, run.pp - more

@@ -22,7 +22,7 @@ from planner.architecture.totals import linear_flops_per_token
 from planner.architecture.training import LayerWork, Product, adapters, layer_work
 from planner.catalogue import Gpu
 from planner.catalogue.training import TrainingModel
-from planner.memory.training import NF4_BYTES, stage_parameters, training_memory
+from planner.memory.training import NF4_BYTES, frozen_bytes, stage_parameters, training_memory
 from planner.performance.collectives import collective_s
 from planner.performance.fabric import Fabric
 from planner.scenario.training import TrainingRun
@@ -321,7 +321,8 @@ def _data_parallel(
     if run.dp == 1:
         return 0.0
     weights, trained = stage_parameters(architecture, run)
-    gather = machine.collective("all_gather", HALF * weights, run.dp, run.tp)
+    held = frozen_bytes(architecture, run, weights) if run.frozen else HALF * weights
+    gather = machine.collective("all_gather", held, run.dp, run.tp)
     updated = machine.collective("all_gather", HALF * trained, run.dp, run.tp)
     scatter = machine.collective("reduce_scatter", run.gradient_bytes * trained, run.dp, run.tp)
     if run.fsdp == 3:

@@ -99,8 +99,8 @@ def achieved_rate(
     Returns
     -------
     AchievedRate
-        By stack and date where it was measured so; else from products measured on the accelerator; else a
-        share of its peak, which says that it is assumed.
+        By stack and date where it was measured so; else from products measured on the accelerator until then;
+        else a share of its peak, which says that it is assumed.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def achieved_rate(
     if known:
         best = max(known, key=lambda one: (_first_day(one.date), one.channel == stack))
         return _by_stack(best, peak)
-    if measured := _measured(gpu, dtype):
+    if measured := [one for one in _measured(gpu, dtype) if _first_day(one.date) <= until]:
         return _by_benchmark(gpu, dtype, measured, peak)
     share = training_model(catalogue).peak_share[dtype]
     said = f"assumed: {100 * share:g} % of the datasheet, as nobody measured it"
@@ -225,7 +225,10 @@ def _last_day(date: str | None) -> str:
     if date is None:
         return "9999-12-31"
     parts = date.split("-") if isinstance(date, str) else []
-    if not 1 <= len(parts) <= 3 or not all(part.isdigit() for part in parts) or len(parts[0]) != 4:
+    numbers = [int(part) if part.isascii() and part.isdigit() else 0 for part in parts]
+    months_days = zip(numbers[1:], (12, 31), strict=False)
+    possible = all(1 <= one <= most for one, most in months_days)
+    if not 1 <= len(parts) <= 3 or len(parts[0]) != 4 or not numbers[0] or not possible:
         raise InvalidInput(f"as_of: {shorten(date)} is no date; write it like 2024-12-31, 2024-12 or 2024")
     year, month, day = (*parts, "12", "31")[:3] if len(parts) == 1 else (*parts, "31")[:3]
     return f"{year}-{month:0>2}-{day:0>2}"

@@ -14,12 +14,15 @@ from planner.errors import Unsupported
 from planner.memory.built import SameModel, architecture_of
 from planner.performance.deployed import usual_fabric
 from planner.performance.intervals import Estimate
-from planner.performance.training import Machine
+from planner.performance.training import Machine, TrainingStep
 from planner.performance.training_rates import AchievedRate, Stack, achieved_rate, training_model
+from planner.planning.training_remedies import remedies
 from planner.planning.training_search import MOST_DOUBLINGS, TrainingPlan, training_plan
+from planner.planning.training_time import plan_in_time
 from planner.scenario.training import check_trainable
 
 TRILLION = 1e12
+HOURS_PER_DAY = 24.0
 JOULES_PER_KWH = 3.6e6
 
 
@@ -51,6 +54,8 @@ class Trained:
         Share of the paid time that trains.
     notes : tuple of str
         What was assumed of links and rates.
+    remedies : tuple of str
+        What would let a run fit that does not.
     """
 
     gpu: Gpu
@@ -64,6 +69,7 @@ class Trained:
     no_power: str
     use: Use
     notes: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
 
     @property
     def rate(self) -> AchievedRate:
@@ -114,10 +120,10 @@ class Trained:
     @property
     def run_hours(self) -> Estimate | None:
         """Return the time that the whole training takes, failures included [h]."""
-        rate = self.tokens_per_s
-        if rate is None or self.tokens is None:
+        rate, step = self.tokens_per_s, self.plan.step
+        if rate is None or step is None or self.tokens is None:
             return None
-        return rate.inverse().scaled(self.tokens / SECONDS_PER_HOUR / self.use.served)
+        return rate.inverse().scaled(rate.value * run_hours(step, self.tokens, self.use))
 
     @property
     def usd_per_trillion_tokens(self) -> Estimate | None:
@@ -162,6 +168,26 @@ class Trained:
         return None if rate is None else rate.scaled(by)
 
 
+def run_hours(step: TrainingStep, tokens: float, use: Use) -> float:
+    """Return how long a training takes [h].
+
+    Parameters
+    ----------
+    step : TrainingStep
+        One step of it.
+    tokens : float
+        Of the whole training.
+    use : Use
+        Share of the time that trains.
+
+    Returns
+    -------
+    float
+        Tokens over the rate of all GPUs and that share.
+    """
+    return tokens / step.tokens * step.step_s / SECONDS_PER_HOUR / use.served
+
+
 def trained(
     *,
     model: Model,
@@ -170,6 +196,7 @@ def trained(
     given: Mapping[str, Any],
     gpus: int | None = None,
     tokens: int | None = None,
+    days: float | None = None,
     stack: Stack = "stable",
     as_of: str | None = None,
     network_bytes_per_s: float | None = None,
@@ -194,6 +221,8 @@ def trained(
         GPUs of the run; the fewest that hold it by default.
     tokens : int, optional
         Tokens of the whole training.
+    days : float, optional
+        How long that may take; the fewest GPUs that do it are found, instead of `gpus`.
     stack, as_of : str, optional
         Which rate of products counts (`achieved_rate`).
     network_bytes_per_s : float, optional
@@ -221,14 +250,30 @@ def trained(
     fabric, notes = usual_fabric(gpu, 1 << MOST_DOUBLINGS, catalogue, network_bytes_per_s)
     figures = training_model(catalogue)
     machine = Machine(gpu, fabric, figures, {dtype: rate.flop_per_s for dtype, rate in rates.items()})
-    plan = training_plan(architecture, machine, given=given, gpus=gpus, name=model.name)
+    use = planned_use(catalogue, 1.0, availability)
+
+    def plan_with(fields: Mapping[str, Any], count: int | None) -> TrainingPlan:
+        return training_plan(architecture, machine, given=fields, gpus=count, name=model.name)
+
+    def plan_of(count: int | None) -> TrainingPlan:
+        return plan_with(given, count)
+
+    def hours_of(found: TrainingPlan) -> float:
+        assert found.step is not None
+        return run_hours(found.step, float(tokens or 0), use)
+
+    if days is None:
+        plan = plan_of(gpus)
+    else:
+        stated = math.prod(given.get(size, 1) for size in ("tp", "pp", "dp"))
+        limit = HOURS_PER_DAY * days
+        plan = plan_in_time(plan_of, hours_of, hours=limit, node_gpus=gpu.node_gpus, stated=stated)
     low, high = figures.interval
     more = figures.unmeasured if any(rate.assumed for rate in rates.values()) else 0.0
     try:
         power, no_power = power_of(gpu, catalogue, kw_per_gpu=kw_per_gpu), ""
     except Unsupported as error:
         power, no_power = None, str(error)
-    usual = planned_use(catalogue, 1.0, availability)
     return Trained(
         gpu=gpu,
         plan=plan,
@@ -239,6 +284,7 @@ def trained(
         no_price=no_price,
         power=power,
         no_power=no_power,
-        use=usual,
+        use=use,
+        remedies=() if plan.step else remedies(plan_with, plan, given),
         notes=notes if plan.run.gpus > gpu.node_gpus else (),
     )

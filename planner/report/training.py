@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.memory.training import LOGIT_BYTES, RESERVE_BYTES, RESERVE_SHARE
 from planner.performance.training_rates import AchievedRate
-from planner.planning.training import Trained
+from planner.planning.training import HOURS_PER_DAY, Trained
 from planner.report.figures.named import NamedFigure
 from planner.report.prediction_text import interval, number
 from planner.report.provenance import price_rows, sources_table
@@ -17,7 +17,7 @@ from planner.report.several import Answers, left_out_html, left_out_notes
 from planner.report.table import GIB, Table
 from planner.report.tables import ASSUMPTION_COLUMNS
 from planner.report.training_records import SCHEMA, flat_record, train_record
-from planner.report.training_tables import HOURS_PER_DAY, TERA, percent, side_by_side, train_tables
+from planner.report.training_tables import TERA, percent, side_by_side, train_tables
 from planner.units import format_count
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class TrainAnswer:
                 f"{self.model_name} does not fit for training on {self.place} in {run.dtype.upper()}: "
                 f"{memory.total_bytes / GIB:,.1f} GiB of each GPU are needed, "
                 f"{memory.usable_bytes / GIB:,.1f} GiB can be used."
+                + (f" It fits {' or '.join(trained.remedies)}." if trained.remedies else "")
             )
         said = [
             f"{head} on {self.place} in {run.dtype.upper()} at {number(rate.value)} tok/s a GPU "
@@ -99,9 +100,11 @@ class TrainAnswer:
         ]
         hours, cost = trained.run_hours, trained.usd_per_trillion_tokens
         if hours is not None and trained.tokens is not None:
-            days = hours.value / HOURS_PER_DAY
-            said.append(f"{format_count(trained.tokens)} tokens in {number(days)} days")
-        if cost is not None:
+            days, total = hours.scaled(1 / HOURS_PER_DAY), trained.usd_of_run
+            paid = f" for USD {number(total.value)}" if total is not None else ""
+            span = f"{number(days.value)} days ({interval(days)})"
+            said.append(f"{format_count(trained.tokens)} tokens in {span}{paid}")
+        elif cost is not None:
             said.append(f"USD {number(cost.value)} per trillion tokens")
         return f"{'; '.join(said)}."
 

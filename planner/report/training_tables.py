@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.performance.intervals import Estimate
 from planner.performance.training_rates import BENCHMARK
+from planner.planning.training import HOURS_PER_DAY
 from planner.report.achieved import achieved_table
 from planner.report.prediction_text import interval, number
 from planner.report.sentences import gpu_label
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 GPU = Column("gpu", "GPU", show=gpu_label)
 TERA = 1e12
-HOURS_PER_DAY = 24.0
 
 STEP_NAMES = {
     "gemm": "matrix products",

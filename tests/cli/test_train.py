@@ -166,3 +166,28 @@ def test_what_is_missing_or_too_much_is_said(planner, words, said):
     ran = planner(*words)
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_gpus_are_counted_for_a_number_of_days(planner):
+    ran = planner(
+        "train", "--model", "llama-3.1-8b", "--gpu", "h100", "--tokens", "1T", "--days", "30", "--price", "2"
+    )
+    said = " ".join(ran.out.split())
+    assert ran.code == 0
+    assert "on 40 x H100-SXM over 5 nodes" in said
+    assert "1 T tokens in 28.5 days (24.5 to 32.5) for USD 54,700" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--days 30", "tokens of the whole training"),
+        ("--days 30 --tokens 1T --gpus 8", "the GPUs are counted for it"),
+        ("--days 0 --tokens 1T", "--days"),
+        ("--days 0.001 --tokens 15T", "no number up to"),
+    ],
+)
+def test_days_that_cannot_be_are_refused(planner, words, said):
+    ran = planner("train", "--model", "llama-3.1-8b", "--gpu", "h100", *words.split())
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert said in ran.err

@@ -12,6 +12,8 @@ from planner.memory.training import (
     NF4_BYTES,
     activation_bytes_per_token,
     check_one_layer,
+    frozen_bytes,
+    micro_batches_in_flight,
     model_states_bytes,
     stage_parameters,
     training_memory,
@@ -174,3 +176,31 @@ def test_every_published_run_nearly_fits(catalogue):
     assert len(shares) == 80
     assert sum(share <= 1 for share in shares) == 68
     assert sum(share <= 1.05 for share in shares) == 71
+
+
+def test_the_fuller_end_of_a_pipeline_counts(catalogue):
+    """The last stage has logits of 8 bytes; with whole layers recomputed they are more than a micro-batch."""
+    model = blocks(catalogue, "llama-3.1-8b")
+    card = catalogue.gpu("h100-sxm")
+    sizes = {"pp": 2, "micro_batch": 2, "global_batch": 64}
+    kept = training_memory(model, TrainingRun(**sizes), card).parts_bytes
+    again = training_memory(model, TrainingRun(**sizes, recompute="full"), card).parts_bytes
+    assert kept["logits"] == 0
+    assert kept["activations"] == 2 * 16 * 2 * 4096 * 136 * 1024
+    assert again["logits"] == 8 * 2 * 4096 * 128_256
+    assert again["activations"] == (16 * 2 * 4096 + 136 * 1024) * 2 * 4096
+
+
+def test_micro_batches_in_flight_are_those_of_narayanan():
+    assert micro_batches_in_flight(TrainingRun(pp=8, global_batch=64)) == (8, 1)
+    assert micro_batches_in_flight(TrainingRun(pp=8, interleave=4, global_batch=64)) == (9.75, 6.25)
+    assert micro_batches_in_flight(TrainingRun(pp=8, global_batch=2)) == (2, 1)
+
+
+def test_frozen_weights_are_held_and_sent_in_nf4(catalogue):
+    model = blocks(catalogue, "llama-3.1-8b")
+    lora, qlora = (
+        frozen_bytes(model, TrainingRun(method=method), 8_030_261_248) for method in ("lora", "qlora")
+    )
+    assert lora == 2 * 8_030_261_248
+    assert lora - qlora == pytest.approx((2 - NF4_BYTES) * 32 * 218_103_808)

@@ -88,3 +88,9 @@ def test_a_format_that_a_card_has_not_and_a_date_that_is_none(catalogue):
     for date in ("yesterday", "24-12", "2024-12-31-1", ""):
         with pytest.raises(InvalidInput, match="as_of"):
             achieved_rate(catalogue, catalogue.gpu("h100-sxm"), "bf16", as_of=date)
+
+
+def test_no_benchmark_is_known_before_its_date(catalogue):
+    found = achieved_rate(catalogue, catalogue.gpu("h100-sxm"), "bf16", as_of="2024-06")
+    assert found.assumed
+    assert found.flop_per_s == pytest.approx(0.65 * found.peak_flop_per_s)

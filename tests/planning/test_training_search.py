@@ -105,3 +105,52 @@ def test_sizes_that_cannot_be_are_one_line(catalogue, gpus, given, error):
 def test_a_card_that_holds_no_layer_is_said_so(catalogue):
     with pytest.raises(DoesNotFit, match="cannot hold one layer"):
         plan(catalogue, "llama-3.1-405b", "rtx-4090", 8, tp=1, seq_len=32768)
+
+
+def days_of(catalogue, days, model="llama-3.1-8b", tokens=10**12, **given):
+    from planner.planning.training import trained
+
+    return trained(
+        model=catalogue.model(model),
+        gpu=catalogue.gpu("h100-sxm"),
+        catalogue=catalogue,
+        given=given,
+        tokens=tokens,
+        days=days,
+    )
+
+
+@pytest.mark.parametrize("days", [30, 365, 3])
+def test_the_fewest_gpus_that_train_in_time(catalogue, days):
+    found = days_of(catalogue, days)
+    assert found.run_hours.value <= 24 * days
+    gpus = found.plan.run.gpus
+    fewer = gpus - (8 if gpus > 8 else 1)
+    run = plan(catalogue, "llama-3.1-8b", "h100-sxm", fewer).step
+    assert 1e12 / run.tokens * run.step_s / 3600 / 0.99 > 24 * days
+
+
+def test_gpus_in_time_keep_the_sizes_that_are_given(catalogue):
+    run = days_of(catalogue, 30, model="llama-3.1-70b", tp=8, pp=4).plan.run
+    assert (run.tp, run.pp, run.gpus % 32) == (8, 4, 0)
+
+
+def test_no_number_of_gpus_is_said(catalogue):
+    with pytest.raises(InvalidInput, match="no number up to"):
+        days_of(catalogue, 0.001)
+
+
+def test_what_would_let_a_run_fit_does(catalogue):
+    from planner.planning.training_remedies import remedies
+
+    model, card = blocks(catalogue, "llama-3.1-70b"), machine(catalogue, "rtx-4090")
+
+    def plan_of(given, gpus):
+        return training_plan(model, card, given=given, gpus=gpus, name="llama")
+
+    given = {"method": "qlora"}
+    said = remedies(plan_of, plan_of(given, 2), given)
+    assert said == ("with sequences of 1,024 tokens", "on 4 GPUs")
+    assert plan_of({**given, "seq_len": 1024}, 2).step
+    assert not plan_of({**given, "seq_len": 2048}, 2).step
+    assert plan_of(given, 4).step
