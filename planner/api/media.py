@@ -15,7 +15,7 @@ from planner.measurement.media import published_run
 from planner.measurement.operating_point import CHOICES
 from planner.memory.media import media_memory
 from planner.performance.media import media_time
-from planner.planning.media import PEAK_UTILISATION, SPARE_NODES, media_flip, media_plan
+from planner.planning.media import MediaDemand, media_flip, media_plan
 from planner.planning.question import gpu_records, prices_of
 from planner.report.base import Report
 from planner.report.media import MediaAnswer, MediaReport
@@ -46,6 +46,8 @@ ANSWERED = {
     "plan": ("request_rate", "peak_factor", "peak_utilisation", "spare", "part_nodes", "slo_e2e_s"),
 }
 """Functions that answer for media models, and what each takes beside."""
+
+YES_OR_NO = ("offload", "mixed_kinds", "part_nodes")
 
 UNHEARD = ("catalogue", "progress")
 """Arguments that say nothing about the question."""
@@ -97,6 +99,8 @@ def _heard(
                 f"{name}: {model.id} makes {plural(model.makes)} and has no {name}; its load is "
                 f"{', '.join(MEDIA_OPTIONS[:6])}"
             )
+        if name in YES_OR_NO and not isinstance(value, bool):
+            raise InvalidInput(f"{name}: {shorten(value)} is neither True nor False")
         heard[name] = value
     return heard
 
@@ -126,7 +130,7 @@ def _answer(function: str, model: MediaModel, given: dict[str, Any], book: Catal
     report = _report(function, model, given, book)
     if function == "compare":
         warning = check_kinds(
-            {one.gpu: one.price.kind for one in report.answers if one.price}, given.get("mixed_kinds", False)
+            {one.gpu: one.price.kind for one in report.answers if one.price}, bool(given.get("mixed_kinds"))
         )
         notes = (warning,) if warning else ()
         return MediaReport(report.answers, asked=function, left_out=report.left_out, notes=notes)
@@ -185,18 +189,10 @@ def _plan(model: MediaModel, given: dict[str, Any], book: Catalogue) -> MediaPla
             f"request_rate: {plural(model.makes)} that are asked for in a second are needed, --rate"
         )
     report = _report("predict", model, given, book)
-    limit = given.get("slo_e2e_s")
-    part_nodes = bool(given.get("part_nodes"))
+    demand = MediaDemand(**{name: given[name] for name in MediaDemand.model_fields if name in given})
+    limit = demand.slo_e2e_s
     plans = {
-        one.gpu: media_plan(
-            seconds=one.seconds,
-            rate_per_s=float(given["request_rate"]),
-            peak_factor=float(given.get("peak_factor") or 1.0),
-            utilisation=float(given.get("peak_utilisation") or PEAK_UTILISATION),
-            spare=SPARE_NODES if given.get("spare") is None else int(given["spare"]),
-            node_gpus=one.card.node_gpus,
-            part_nodes=part_nodes,
-        )
+        one.gpu: media_plan(demand, seconds=one.seconds, node_gpus=one.card.node_gpus)
         for one in report.answers
         if one.seconds is not None and (limit is None or one.seconds <= limit)
     }
@@ -212,7 +208,7 @@ def _breakeven(model: MediaModel, given: dict[str, Any], book: Catalogue) -> Med
     first, second = report.answers
     for one in (first, second):
         if one.interval_s is None:
-            raise DoesNotFit(one.sentence)
+            raise InvalidInput(one.sentence) if one.fits else DoesNotFit(one.sentence)
     assert first.interval_s is not None
     assert second.interval_s is not None
     check_kinds(

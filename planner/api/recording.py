@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from planner.api.arguments import open_catalogue
 from planner.catalogue import Catalogue
+from planner.errors import InvalidInput
 from planner.report.base import Report
 from planner.report.reproduction import InputFile, Reproduction
 
@@ -91,6 +93,8 @@ def reproduction(
             arguments[name] = _plain(value, LOOKED_UP.get(name), catalogue)
         except _Unrecorded:
             unrecorded.append(name)
+        except InvalidInput as error:
+            raise InvalidInput(f"{name}: {error}") from None
         else:
             files += _named_files(name, arguments[name])
     return Reproduction(
@@ -139,6 +143,8 @@ def _same(value: Any, default: Any) -> bool:
 
 def _plain(value: Any, root: str | None, catalogue: Catalogue) -> Any:
     """Return a value as JSON holds it; a record of the catalogue becomes its id."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"{value} is no number that an answer can rest on")
     if isinstance(value, bool | str | int | float) or value is None:
         return value
     if isinstance(value, os.PathLike):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 
 from planner.catalogue import Gpu
 from planner.catalogue.fabrics import LinkFamily, family_of
-from planner.errors import InvalidInput, Unsupported, unknown_name
+from planner.errors import InvalidInput, Unsupported, shorten, unknown_name
 
 UNLIMITED = 2**31
 """Size of the tier between nodes."""
@@ -167,9 +168,9 @@ def fabric_of(
         raise unknown_name(
             "network", network, [key for key, f in families.items() if f.topology == "network"]
         )
-    if network_bytes_per_s is not None and not SLOWEST <= network_bytes_per_s <= FASTEST:
+    if network_bytes_per_s is not None and not _possible(network_bytes_per_s):
         raise InvalidInput(
-            f"a rate between nodes of {network_bytes_per_s:g} bytes/s is not possible; "
+            f"a rate between nodes of {shorten(network_bytes_per_s)} bytes/s is not possible; "
             f"from {SLOWEST:g} to {FASTEST:g}, such as 24.4e9 for 195 Gbit/s"
         )
     tiers = [*_scale_up(gpu, families), *_inside_node(gpu, families)]
@@ -204,3 +205,7 @@ def _inside_node(gpu: Gpu, families: Mapping[str, LinkFamily]) -> list[Tier]:
 def _pcie_bytes_per_s(link: str) -> float | None:
     found = re.search(r"PCIe (\d)\.0 x(\d+)", link)
     return PCIE3_LANE_BYTES_PER_S * 2 ** (int(found[1]) - 3) * int(found[2]) if found else None
+
+
+def _possible(bytes_per_s: object) -> bool:
+    return isinstance(bytes_per_s, Real) and SLOWEST <= float(bytes_per_s) <= FASTEST

@@ -7,12 +7,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
-from planner.errors import InvalidInput
+from pydantic import Field
 
-PEAK_UTILISATION = 0.8
-"""Peak load over what the accelerators carry, where nobody says otherwise, as for language models."""
+from planner.economics.use import HOURS_PER_MONTH
+from planner.planning.headroom import MOST_SPARES, USUAL_UTILISATION
+from planner.planning.traffic import Factor, Rate
+from planner.scenario.records import Plain, Scenario, Share
+
 SPARE_NODES = 1
+
+
+class MediaDemand(Scenario):
+    """Units that are asked for, and what is kept free of the accelerators that make them."""
+
+    request_rate: Rate
+    """Units a second, on average over the day."""
+    peak_factor: Factor = 1.0
+    """The rate to plan for over that."""
+    peak_utilisation: Share = USUAL_UTILISATION
+    """Peak load over what the accelerators carry."""
+    spare: Annotated[int, Plain, Field(ge=0, le=MOST_SPARES)] = SPARE_NODES
+    """Nodes that stand by, or accelerators where these are paid one by one."""
+    part_nodes: bool = False
+    """Whether accelerators are paid one by one."""
+    slo_e2e_s: Annotated[float, Plain, Field(gt=0, le=1e9)] | None = None
+    """Longest time of a unit [s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +62,11 @@ class MediaPlan:
     nodes: int
 
     @property
+    def gpu_hours_per_month(self) -> float:
+        """Return the time that the units of a month take, one after the other [GPU-hours]."""
+        return self.mean_per_s * HOURS_PER_MONTH * self.seconds
+
+    @property
     def busy(self) -> float:
         """Return the share of the paid time in which an accelerator works, on average."""
         return self.mean_per_s * self.seconds / self.gpus
@@ -50,51 +76,33 @@ class MediaPlan:
         return self.gpus * usd_per_gpu_hour / 3600 / self.mean_per_s
 
 
-def media_plan(
-    *,
-    seconds: float,
-    rate_per_s: float,
-    peak_factor: float,
-    utilisation: float,
-    spare: int,
-    node_gpus: int,
-    part_nodes: bool,
-) -> MediaPlan:
+def media_plan(demand: MediaDemand, *, seconds: float, node_gpus: int) -> MediaPlan:
     """Return the accelerators that a traffic needs.
 
     Parameters
     ----------
+    demand : MediaDemand
+        The traffic, and what is kept free.
     seconds : float
         Time of a unit on one accelerator [s].
-    rate_per_s : float
-        Units that are asked for in a second, on average [1/s].
-    peak_factor : float
-        The rate to plan for over that.
-    utilisation : float
-        Peak load over what the accelerators carry.
-    spare : int
-        Nodes that stand by.
     node_gpus : int
         Accelerators of a node.
-    part_nodes : bool
-        Whether accelerators are paid one by one; `spare` is then of accelerators.
 
     Returns
     -------
     MediaPlan
         ceil(peak x T / utilisation) accelerators and what stands by, rounded up to whole nodes.
     """
-    if rate_per_s <= 0:
-        raise InvalidInput("request_rate: units that are asked for in a second are needed, above 0")
-    peak = rate_per_s * peak_factor
-    serving = max(1, math.ceil(peak * seconds / utilisation - 1e-9))
-    if part_nodes:
-        gpus = serving + spare
+    mean, use = demand.request_rate, demand.peak_utilisation
+    peak = mean * demand.peak_factor
+    serving = max(1, math.ceil(peak * seconds / use - 1e-9))
+    if demand.part_nodes:
+        gpus = serving + demand.spare
         nodes = math.ceil(gpus / node_gpus)
     else:
-        nodes = math.ceil(serving / node_gpus) + spare
+        nodes = math.ceil(serving / node_gpus) + demand.spare
         gpus = nodes * node_gpus
-    return MediaPlan(seconds, rate_per_s, peak, utilisation, serving, gpus - serving, gpus, nodes)
+    return MediaPlan(seconds, mean, peak, use, serving, gpus - serving, gpus, nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,10 @@ class MediaAnswer:
         name = f"{self.model.name}, {self.workload.text}"
         if not self.fits:
             return f"{name}, does not fit on {gpu_label(self.gpu)}: {self.memory.binding}. {self._instead()}"
-        assert self.interval_s is not None
+        if self.interval_s is None:
+            return (
+                f"{name}: nobody published its time on {gpu_label(self.gpu)}; --throughput auto predicts it."
+            )
         value, low, high = self.interval_s
         took = f"{value:,.2f} s (published)" if self.run else f"{value:,.2f} s ({low:,.1f} to {high:,.1f})"
         cost = "" if self.usd_per_unit is None else f", {self.usd_per_unit:,.4f} USD each"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from planner.economics.tokens import SECONDS_PER_HOUR
+from planner.economics.use import HOURS_PER_MONTH
 from planner.planning.media import MediaFlip, MediaPlan
 from planner.report.base import Report
 from planner.report.figures.named import NamedFigure
@@ -30,6 +32,7 @@ PLAN_COLUMNS = (
     Column("nodes", "nodes", right=True, show="{:,}".format),
     Column("busy", "busy", right=True, show="{:.0%}".format),
     Column("usd_per_hour", "USD\nan hour", right=True, show=_MONEY),
+    Column("usd_per_month", "USD\na month", right=True, show="{:,.0f}".format),
     Column("usd_per_unit", "USD\na unit", right=True, show="{:,.4f}".format),
 )
 
@@ -152,7 +155,8 @@ class MediaPlanReport(_Media):
     def sentence(self) -> str:
         """Return the plan in words."""
         if not self.plans:
-            return f"No accelerator that was named makes a unit within {self.limit_s:g} s. " + " ".join(
+            within = "" if self.limit_s is None else f" within {self.limit_s:g} s"
+            return f"No accelerator that was named makes a unit{within}. " + " ".join(
                 answer.sentence for answer in self.answers
             )
         best = self.ranked[0]
@@ -164,7 +168,7 @@ class MediaPlanReport(_Media):
             cost = f", {usd:,.2f} USD an hour, {each:,.4f} USD a unit with idle hours"
         node = "node" if plan.nodes == 1 else "nodes"
         return (
-            f"{plan.gpus:,} x {gpu_label(best.gpu)} in {plan.nodes:,} {node} make {plan.peak_per_s:g} "
+            f"{plan.gpus:,} x {gpu_label(best.gpu)} in {plan.nodes:,} {node} make {plan.peak_per_s:.4g} "
             f"{plural(best.model.makes)} a second at the peak ({best.model.name}, {best.workload.text}, "
             f"{plan.seconds:,.2f} s each): {plan.serving:,} serve at {plan.utilisation:.0%}, {plan.spare:,} "
             f"are over or stand by{cost}."
@@ -183,7 +187,7 @@ class MediaPlanReport(_Media):
 
     def _row(self, answer: MediaAnswer) -> dict[str, Any]:
         plan = self.plans[answer.gpu]
-        price = answer.price
+        price, usd = answer.price, self.usd_per_hour(answer)
         return {
             "gpu": answer.gpu,
             "seconds": plan.seconds,
@@ -192,7 +196,8 @@ class MediaPlanReport(_Media):
             "gpus": plan.gpus,
             "nodes": plan.nodes,
             "busy": plan.busy,
-            "usd_per_hour": self.usd_per_hour(answer),
+            "usd_per_hour": usd,
+            "usd_per_month": None if usd is None else usd * HOURS_PER_MONTH,
             "usd_per_unit": None if price is None else plan.usd_per_unit(price.usd_per_gpu_hour),
         }
 
@@ -219,7 +224,22 @@ class MediaPlanReport(_Media):
         """Return everything the user should know, accelerators that are too slow first."""
         slow = [one for one in self.answers if one.gpu not in self.plans and one.seconds is not None]
         said = [f"{gpu_label(one.gpu)} takes {one.seconds:,.2f} s, longer than the limit" for one in slow]
-        return (*said, *self.behind.warnings)
+        return (*self._by_the_hour(), *said, *self.behind.warnings)
+
+    def _by_the_hour(self) -> tuple[str, ...]:
+        """Return what the units of a month cost where GPUs are paid for the time that they work alone."""
+        best = next(iter(self.ranked), None)
+        if best is None or best.price is None:
+            return ()
+        plan, named = self.plans[best.gpu], plural(best.model.makes)
+        hours = plan.gpu_hours_per_month
+        units = plan.mean_per_s * SECONDS_PER_HOUR * HOURS_PER_MONTH
+        usd = hours * best.price.usd_per_gpu_hour
+        return (
+            f"made one after the other, the {units:,.0f} {named} of a month take {hours:,.1f} hours of one "
+            f"{gpu_label(best.gpu)}: {usd:,.0f} USD where no GPU waits for the next (--part-nodes pays for "
+            "GPUs one by one, --spare 0 for none that stands by)",
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

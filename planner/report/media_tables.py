@@ -89,8 +89,14 @@ def _side(answer: MediaAnswer, first: float | None) -> dict[str, Any]:
         "units_per_usd": answer.units_per_usd,
         "times_of_first": None if value is None or first is None else value / first,
         "peak_gib": answer.memory.peak_bytes / GIB if answer.fits else None,
-        "source": "does not fit" if value is None else "published" if answer.run else "simulated",
+        "source": _source(answer),
     }
+
+
+def _source(answer: MediaAnswer) -> str:
+    if answer.seconds is None:
+        return "nobody published it" if answer.fits else "does not fit"
+    return "published" if answer.run else "simulated"
 
 
 def memory_table(answers: Sequence[MediaAnswer]) -> Table:

@@ -83,3 +83,36 @@ def test_models_lists_and_shows_them(planner):
     record = json.loads(planner("models", "show", "flux-dev", "--json").out)
     assert record["schema"] == "planner.media_model/1"
     assert record["computed"]["parameters"] == 16_870_599_139
+
+
+def test_a_plan_counts_units_of_a_month(planner):
+    words = ("plan", "--model", "wan2.2", "--gpu", "b200", "--price", "4", "--part-nodes", "--spare", "0")
+    ran = planner(*words, "--rate", "10000/month", "--json")
+    record = json.loads(ran.out)
+    assert record["mean_units_per_s"] * 730 * 3600 == pytest.approx(10_000)
+    assert record["plans"][0]["usd_per_month"] == pytest.approx(4 * 730 * record["plans"][0]["gpus"])
+    note = " ".join(planner(*words, "--rate", "10000/month").out.split())
+    hours = 10_000 * record["plans"][0]["seconds"] / 3600
+    assert (
+        f"the 10,000 videos of a month take {hours:,.1f} hours of one B200-SXM: {4 * hours:,.0f} USD" in note
+    )
+
+
+def test_a_plan_on_a_card_that_does_not_hold_it_says_so(planner):
+    ran = planner("plan", "--model", "flux.1-dev", "--gpu", "rtx-3090", "--rate", "1")
+    assert ran.code == 3
+    assert ran.err == ""
+    assert "does not fit on RTX-3090" in ran.out
+
+
+def test_what_nobody_published_of_one_card_is_said_beside_another(planner):
+    ran = planner("predict", "--model", "hunyuan3d", "--gpu", "b200,h100", "--throughput", "measured")
+    assert ran.code == 0
+    assert "nobody published its time on H100-SXM" in " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize("rate", ["10/year", "x/day", "0/month", "/day"])
+def test_a_rate_of_another_span_is_refused(planner, rate):
+    ran = planner("plan", "--model", "flux.1-dev", "--gpu", "b200", "--rate", rate)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "--rate" in ran.err

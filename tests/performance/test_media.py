@@ -166,3 +166,17 @@ def test_measured_decoders(catalogue, model, case, job, share):
     block = build_component(found.decoder.kind, found.decoder.sizes)
     predicted = share * seconds_of(block.work(job), catalogue)
     assert predicted == pytest.approx(measured_blocks()[case], rel=0.40)
+
+
+@pytest.mark.parametrize("model", ["flux.1-dev", "wan2.2", "hunyuan3d"])
+@pytest.mark.parametrize(
+    "better",
+    [
+        ("a100-sxm-80", "h100-sxm", "h200-sxm", "b200-sxm", "b300-sxm"),
+        ("gb200-nvl72", "gb300-nvl72"),
+        ("mi300x", "mi325x", "mi350x", "mi355x"),
+    ],
+)
+def test_the_next_generation_is_never_slower(catalogue, model, better):
+    times = [timed(catalogue, model, gpu).seconds for gpu in better]
+    assert times == sorted(times, reverse=True)

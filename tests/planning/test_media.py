@@ -9,34 +9,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InvalidInput
-from planner.planning.media import media_flip, media_plan
+from planner.planning.media import MediaDemand, media_flip, media_plan
 
-ASKED = {"seconds": 2.0, "rate_per_s": 10.0, "peak_factor": 1.5, "utilisation": 0.75, "spare": 1}
+ASKED = {"request_rate": 10.0, "peak_factor": 1.5, "peak_utilisation": 0.75, "spare": 1}
+
+
+def planned(**more):
+    return media_plan(MediaDemand(**{**ASKED, **more}), seconds=2.0, node_gpus=8)
 
 
 def test_a_plan_in_closed_form():
-    plan = media_plan(**ASKED, node_gpus=8, part_nodes=False)
+    plan = planned()
     assert plan.serving == math.ceil(10 * 1.5 * 2 / 0.75) == 40
     assert (plan.nodes, plan.gpus, plan.spare) == (6, 48, 8)
     assert plan.busy == pytest.approx(10 * 2 / 48)
     assert plan.usd_per_unit(3.6) == pytest.approx(48 * 3.6 / 3600 / 10)
-    one_by_one = media_plan(**ASKED, node_gpus=8, part_nodes=True)
+    one_by_one = planned(part_nodes=True)
     assert (one_by_one.gpus, one_by_one.spare) == (41, 1)
 
 
 @given(rate=st.floats(0.001, 1000), more=st.floats(1, 10))
 def test_more_traffic_never_needs_fewer(rate, more):
-    few, many = (
-        media_plan(**{**ASKED, "rate_per_s": one}, node_gpus=8, part_nodes=False)
-        for one in (rate, rate * more)
-    )
+    few, many = (planned(request_rate=one) for one in (rate, rate * more))
     assert few.gpus <= many.gpus
     assert few.busy <= few.utilisation
 
 
-def test_no_traffic_is_refused():
-    with pytest.raises(InvalidInput, match="above 0"):
-        media_plan(**{**ASKED, "rate_per_s": 0.0}, node_gpus=8, part_nodes=False)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"request_rate": 0.0},
+        {"request_rate": math.inf},
+        {"request_rate": "many"},
+        {"peak_factor": 0.5},
+        {"peak_utilisation": 1.1},
+        {"spare": -1},
+        {"slo_e2e_s": math.nan},
+    ],
+)
+def test_a_traffic_that_cannot_be_is_refused(wrong):
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        planned(**wrong)
+
+
+def test_the_hours_of_a_month():
+    assert planned(request_rate=10_000 / (730 * 3600)).gpu_hours_per_month == pytest.approx(10_000 * 2 / 3600)
 
 
 @given(first=st.floats(0.1, 1000), second=st.floats(0.1, 1000), usd=st.floats(0.1, 100))
