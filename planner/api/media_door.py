@@ -44,6 +44,7 @@ def answers_media(function: Callable[P, R]) -> Callable[P, R]:
             _refuse_sizes(book, kwargs)
             _name_nearest(book, kwargs.get("model"))
             plain = {name: value for name, value in kwargs.items() if name not in MEDIA_OPTIONS}
+            plain["catalogue"] = book
             return function(*args, **cast(Any, plain))
         from planner.api.media import answer_media
 
@@ -56,8 +57,8 @@ def is_media(catalogue: Catalogue, model: object) -> bool:
     """Return whether a name, or a record, is that of a media model."""
     if not isinstance(model, str):
         return model is not None and hasattr(model, "makes")
-    if not model.strip() or not catalogue.ids(ROOT):
-        return False
+    if model in catalogue.ids("models") or not model.strip() or not catalogue.ids(ROOT):
+        return False  # the id of a language model is looked up in no further file
     try:
         catalogue.resolve(ROOT, model)
     except UnknownName:

@@ -7,7 +7,6 @@ a whole; what it says is the same.
 
 from __future__ import annotations
 
-import bisect
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
@@ -150,29 +149,36 @@ class Document:
 
     def aliases(self, root: str) -> Iterator[tuple[str, str]]:
         """Yield (alias, id) for every alias under a root key, without parsing the entries."""
+        for key in self.ids(root):
+            yield from ((alias, key) for alias in self.aliases_of(root, key))
+
+    def aliases_of(self, root: str, key: str) -> list[str]:
+        """Return the aliases of one entry, without parsing it where the layout allows."""
         if self._slices is None:
-            for key, data in self._whole.get(root, {}).items():
-                yield from ((alias, key) for alias in _aliases_of(data))
-            return
-        for key, piece in self._slices.get(root, {}).items():
-            for match in _ALIAS_BLOCK.finditer(piece.text):
-                names = _scan_aliases(match)
-                if names is None:
-                    names = _aliases_of(self.entry(root, key).data)
-                yield from ((alias, key) for alias in names)
+            return _aliases_of(self._whole.get(root, {}).get(key))
+        piece = self._slices.get(root, {}).get(key)
+        found: list[str] = []
+        for match in _ALIAS_BLOCK.finditer(piece.text) if piece else ():
+            names = _scan_aliases(match)
+            if names is None:
+                return _aliases_of(self.entry(root, key).data)
+            found += names
+        return found
 
 
 def _cut(file: str, text: str) -> dict[str, dict[str, Slice]] | None:
     """Cut a canonical file into entries; None when a line shows that it is not canonical."""
     cut: dict[str, dict[str, Slice]] = {}
-    newlines = [match.start() for match in re.finditer("\n", text)]
     root: str | None = None
     open_entry: tuple[str, int] | None = None
+    counted, line = 0, 1
 
     def close(end: int) -> None:
+        nonlocal counted, line
         if root is not None and open_entry is not None:
             key, start = open_entry
-            line = bisect.bisect_left(newlines, start) + 1
+            line += text.count("\n", counted, start)
+            counted = start
             cut[root][key] = Slice(file, text[start:end], line)
 
     for match in _TOP_LINE.finditer("\n" + text):

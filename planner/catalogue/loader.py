@@ -90,7 +90,6 @@ class Catalogue:
         self._lists: dict[str, list[Record]] = {}
         self._sources: dict[tuple[Path, str], Source] = {}
         self._names: dict[str, Names] = {}
-        self._aliases: dict[str, dict[str, dict[str, None]]] = {}
         self._priced: dict[Path, dict[str, list[str]]] = {}
 
     # -- what is asked of it ---------------------------------------------------------------------------------
@@ -265,12 +264,8 @@ class Catalogue:
 
     def aliases(self, root: str, key: str) -> list[str]:
         """Return the other names of an entry, as the files write them."""
-        if root not in self._aliases:
-            found = self._aliases[root] = {}
-            for document in self._documents(root):
-                for alias, of in document.aliases(root):
-                    found.setdefault(of, {})[alias] = None
-        return list(self._aliases[root].get(key, ()))
+        found = (alias for document in self._documents(root) for alias in document.aliases_of(root, key))
+        return list(dict.fromkeys(found))
 
     def _names_of(self, root: str) -> Names:
         if root not in self._names:

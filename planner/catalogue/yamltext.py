@@ -20,15 +20,28 @@ _MAX_NUMBER_LENGTH = 40
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
 _WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "true": True, "false": False}
-_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
 
 Path = tuple[str | int, ...]
+
+_KINDS = {
+    yaml.ScalarNode: "tag:yaml.org,2002:str",
+    yaml.SequenceNode: "tag:yaml.org,2002:seq",
+    yaml.MappingNode: "tag:yaml.org,2002:map",
+}
 
 
 class _Composer(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Composes nodes without deciding what a plain scalar means."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - the name and type are PyYAML's
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        """Return the tag of the kind of node: plain scalars are read below, whatever they look like."""
+        return _KINDS[kind]
+
+    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
+        """Keep no path, which only PyYAML's own resolving needs."""
+
+    def ascend_resolver(self) -> None:
+        """Keep no path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,7 @@ class _Reader:
         if id(node) in self._seen:
             self._refuse(node, "YAML aliases (*name) are not allowed; write the value out")
         self._seen.add(id(node))
-        if node.tag not in _PLAIN_TAGS and node.tag != "!":
+        if node.tag not in _KINDS.values() and node.tag != "!":
             self._refuse(node, f"YAML tags are not allowed ({node.tag})")
         if isinstance(node, yaml.ScalarNode):
             return node.value if node.style else self._scalar(node)

@@ -66,6 +66,7 @@ class LazyGroup(click.Group):
         """Run one command line and leave with its exit code; an error is one line."""
         code = run(args)
         if standalone_mode:
+            gc.freeze()  # the interpreter would look for rings among all that is left before it ends
             sys.exit(code)
         return code
 
