@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -101,6 +102,16 @@ def part(name: str, label: str, least: float, most: float, help: str | None = No
     """Ask for a number; an empty field is a value that is not given."""
     key = seeded(name, scenario().get(name))
     _keep(name, st.number_input(label, least, most, None, format="%.6g", key=key, help=help))
+
+
+def latencies(of: str) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Return what asks for limits of both times that a user notices, which are held against `of`."""
+    first = f"TTFT: time to the first token; {of}"
+    further = f"TPOT: time for each further token; {of}"
+    return (
+        lambda: part("slo_ttft_s", "First token (TTFT) at most, s", 1e-4, 1e5, first),
+        lambda: part("slo_tpot_s", "Each further token (TPOT) at most, s", 1e-5, 1e4, further),
+    )
 
 
 def chosen_count(name: str, label: str, counts: tuple[int, ...], none: str) -> None:

@@ -13,20 +13,23 @@ from planner.dashboard.scenario import read_link, write_link
 from planner.dashboard.showing import answering, begin_page
 from planner.dashboard.text import plain
 
-PAGES = (
-    "overview",
-    "fit",
-    "compare",
-    "frontier",
-    "cost",
-    "plan",
-    "training",
-    "media",
-    "measure",
-    "catalogue",
-    "accuracy",
-)
-"""Modules of `planner.dashboard.views`. They have no icons: browsers would fetch those from elsewhere."""
+QUESTIONS = {
+    "overview": "",
+    "fit": "Does the model fit, on how many GPUs, what takes the memory, and what would lift the limit?",
+    "compare": "Which accelerator gives most for the money, how sure is that, and what would change it?",
+    "frontier": "How much does a GPU put out at each speed for a user? Nothing beats these points.",
+    "cost": "What do tokens cost, at which prices does the order change, and does owning pay?",
+    "plan": "How many GPUs does a traffic need, hour by hour, and what do they cost?",
+    "training": "How fast does a dense model train, in what memory, and at what cost?",
+    "media": "How long does a picture, a video or a mesh take, and what does it cost?",
+    "measure": "",
+    "catalogue": "Every figure that answers rest on, with its source.",
+    "accuracy": "How far were predictions from measurements that they had never seen?",
+}
+"""What each page answers, where it does not say so itself, by module of `planner.dashboard.views`."""
+
+PAGES = tuple(QUESTIONS)
+"""They have no icons: browsers would fetch those from elsewhere."""
 
 WITHOUT_QUESTION = ("media", "measure", "catalogue", "accuracy")
 """Pages that no scenario changes."""
@@ -57,6 +60,8 @@ def show_page(name: str) -> None:
     begin_page()
     _follow_link()
     enter(name)
+    if QUESTIONS[name]:
+        st.caption(QUESTIONS[name])
     page = import_module(f"planner.dashboard.views.{name}")
     if name in WITHOUT_QUESTION:
         page.show()

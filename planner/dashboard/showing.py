@@ -14,6 +14,7 @@ from planner.dashboard.text import plain
 from planner.errors import PlannerError
 from planner.measurement.user_folder import user_folder
 from planner.report.base import Report
+from planner.report.compare import CompareReport
 from planner.report.provenance import origin_facts
 from planner.report.table import Table
 
@@ -25,6 +26,12 @@ SAID = "errors that were said"
 
 LONGEST_ERROR = 2000
 """Characters: what is wrong may hold what a user wrote."""
+
+CHARGED = (
+    "All on the output: as if input were free. Output, input, cached input: each by its share of GPU time. "
+    "Every token: input and output at one price."
+)
+"""What the ways of counting mean."""
 
 LONGEST_CELL, MOST_WRAPPED = 60, 30
 """Longer texts would be cut off in a cell of one line: such a table wraps them, where it has few rows."""
@@ -94,6 +101,20 @@ def show_figure(figure: Any, title: str, table: Table | None, key: str) -> None:
     if table is not None:
         with st.expander("The numbers of this figure"):
             show_table(table, key=f"{key} numbers")
+
+
+def show_token_costs(report: CompareReport, key: str) -> None:
+    """Show what a million tokens cost, where there are prices."""
+    from planner.report.compare_tables import tokens_table
+    from planner.report.figures.token_costs import token_costs_figure
+
+    table = tokens_table(report)
+    if table is None:
+        return
+    show_figure(
+        token_costs_figure(report), "What a million tokens cost, USD, with 80 % intervals", table, key
+    )
+    st.caption(CHARGED)
 
 
 def show_named(report: Report, name: str, table: Table | None, key: str) -> None:

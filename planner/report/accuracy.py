@@ -13,6 +13,7 @@ from planner.measurement.accuracy import accuracy_path
 from planner.report.table import Column, Table
 
 NAMES = {"output": "output tok/s per GPU", "tpot": "TPOT", "ttft": "TTFT"}
+SAID = {"output": "output of a GPU", "tpot": "time for each token", "ttft": "time to the first token"}
 FILE = "accuracy.json"
 
 
@@ -75,6 +76,18 @@ def serving_accuracy() -> Table:
     )
     title = "Throughput and latency, each point predicted without any of its model, GPU and engine"
     return Table(SERVING_COLUMNS, rows, title)
+
+
+def accuracy_sentence() -> str:
+    """Return in words how wrong throughput and latency were over all points."""
+    overall = left_out_scores()["overall"]
+    said = [
+        f"{named} by {_share(overall[name]['median_ape'])} ({overall[name]['n']:,} points, of which "
+        f"{_share(overall[name]['coverage_80'])} lie in the 80 % interval)"
+        for name, named in SAID.items()
+        if name in overall
+    ]
+    return f"Half of the predictions were off by less than this: {'; '.join(said)}."
 
 
 def _worst(scores: dict[str, Any]) -> float:

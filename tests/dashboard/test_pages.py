@@ -176,6 +176,7 @@ def test_the_accuracy_page_has_the_figures_that_are_published(opened):
     page = opened("accuracy")
     rows = page.dataframe[0].value
     assert rows.iloc[0].tolist()[:2] == ["all", "output tok/s per GPU"]
+    assert f"output of a GPU by {rows.iloc[0]['median error']} ({rows.iloc[0]['number']} points" in said(page)
     assert len(page.get("plotly_chart")) == 1
 
 

@@ -167,3 +167,16 @@ def test_what_is_usual_stays_unsaid(opened):
     page = opened("plan", **LINK, request_rate="2", slo_ttft_s="2")
     page.run()
     assert "peak_utilisation" not in page.query_params
+
+
+@pytest.mark.parametrize("kind", ["requests a second", "users"])
+def test_an_example_is_filled_in_for_who_has_no_numbers_yet(opened, kind):
+    page = opened("plan", model="llama-3.1-8b", gpu="h100-sxm")
+    page.radio[0].set_value(kind).run()
+    next(button for button in page.button if button.label == "Fill in an example").click().run()
+    assert not page.exception
+    assert not page.error
+    assert not page.info
+    assert page.radio[0].value == kind
+    assert "Llama-3.1-8B" in said(page)
+    assert page.query_params["slo_ttft_s"] == "5"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from planner.dashboard.showing import answering, show_figure, show_table
-from planner.report.accuracy import memory_accuracy_table, serving_accuracy
+from planner.dashboard.text import plain
+from planner.report.accuracy import accuracy_sentence, memory_accuracy_table, serving_accuracy
 
 
 def show() -> None:
@@ -19,5 +20,6 @@ def show() -> None:
 def _serving() -> None:
     from planner.report.figures.accuracy import accuracy_figure
 
+    st.markdown(plain(accuracy_sentence()))
     table = serving_accuracy()
     show_figure(accuracy_figure(), f"{table.title}; median error, %", table, "serving")

@@ -8,10 +8,10 @@ import streamlit as st
 
 from planner.cli.options import LARGEST_REQUESTS
 from planner.dashboard.asking import ask
-from planner.dashboard.inputs import engine_and_formats, layout, part, scenario, whole
+from planner.dashboard.inputs import engine_and_formats, latencies, layout, scenario, whole
 from planner.dashboard.launching import show_launch
 from planner.dashboard.scenario import arguments
-from planner.dashboard.showing import show_figure, show_named, show_rest, show_table
+from planner.dashboard.showing import show_named, show_rest, show_table, show_token_costs
 from planner.dashboard.text import plain
 from planner.report.buying import buying_sentence
 from planner.report.compare import CompareReport
@@ -20,7 +20,6 @@ from planner.report.compare_tables import (
     kinds_table,
     money_table,
     pairs_table,
-    tokens_table,
 )
 
 ASKED = (
@@ -33,8 +32,7 @@ def load_and_limits() -> None:
     """Ask for the load and the limits that medians must keep."""
     fields: tuple[Any, ...] = (
         lambda: whole("concurrency", "Requests at once", LARGEST_REQUESTS, "empty: each at its best"),
-        lambda: part("slo_ttft_s", "TTFT at most, s", 1e-4, 1e5),
-        lambda: part("slo_tpot_s", "TPOT at most, s", 1e-5, 1e4),
+        *latencies("held against the median"),
     )
     for place, field in zip(st.columns(len(fields)), fields, strict=True):
         with place:
@@ -51,13 +49,10 @@ def show() -> None:
     st.markdown(plain(buying_sentence(report)))
     show_table(figures_table(report), "figures")
     show_named(report, "merit", money_table(report), "compare")
-    tokens, pairs = tokens_table(report), pairs_table(report)
+    pairs = pairs_table(report)
     if pairs is not None:
         show_table(pairs, "pairs")
-    if tokens is not None:
-        from planner.report.figures.token_costs import token_costs_figure
-
-        show_figure(token_costs_figure(report), "What a million tokens cost, USD", tokens, "costs")
+    show_token_costs(report, "costs")
     show_named(report, "price-kinds", kinds_table(report), "compare")
     show_launch(report, [answer.gpu for answer in report if answer.answered], "compare")
     show_rest(report, "compare")

@@ -16,8 +16,10 @@ from planner.dashboard.showing import (
     answering,
     show_figure,
     show_named,
+    show_origin,
     show_rest,
     show_sentence,
+    show_token_costs,
 )
 from planner.dashboard.text import plain
 from planner.report.breakeven_tables import flips_table, tornado_table
@@ -49,15 +51,13 @@ def show() -> None:
 
 def _tokens(first: DeltaGenerator) -> None:
     """Show what tokens cost, with the answer in words above everything."""
-    from planner.report.figures.token_costs import token_costs_figure
-
     report = ask("compare", arguments(scenario(), TOKENS))
     first.markdown(plain(what_to_take(report)))
-    table = tokens_table(report)
-    if table is None:
+    if tokens_table(report) is None:
         st.info("Give prices, at the left, to see what tokens cost.")
         return
-    show_figure(token_costs_figure(report), "What a million tokens cost, USD", table, "tokens")
+    show_token_costs(report, "tokens")
+    show_origin(report, "tokens")
 
 
 def _two() -> None:
@@ -67,6 +67,7 @@ def _two() -> None:
     if len(gpus) < 2:
         st.info("Choose two accelerators to see the prices at which the cheaper one changes.")
         return
+    st.markdown("##### Two accelerators")
     first, second = st.columns(2)
     with first:
         one = st.selectbox("First", gpus, format_func=gpu_label, key="cost first")
@@ -88,6 +89,7 @@ def _break_even(asked: Mapping[str, Any], key: str) -> None:
 def _owning() -> None:
     from planner.report.figures.owning import owning_figure, owning_table
 
+    st.markdown("##### Owning and renting")
     report: OwningReport = ask("own", arguments(scenario(), ("gpu",)))
     title = "An hour of an owned GPU, and of a rented one, USD"
     show_figure(owning_figure(report), title, owning_table(report), "own")

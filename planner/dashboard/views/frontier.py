@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from planner.dashboard.asking import ask
-from planner.dashboard.inputs import engine_and_formats, part, scenario
+from planner.dashboard.inputs import engine_and_formats, latencies, scenario
 from planner.dashboard.scenario import arguments
 from planner.dashboard.showing import show_named, show_rest, show_sentence
 from planner.report.frontier import FrontierReport
@@ -19,11 +19,9 @@ ASKED = (
 
 def show() -> None:
     """Draw the page."""
-    left, right = st.columns(2)
-    with left:
-        part("slo_ttft_s", "TTFT at most, s", 1e-4, 1e5, "held against the median")
-    with right:
-        part("slo_tpot_s", "TPOT at most, s", 1e-5, 1e4, "held against the median")
+    for place, limit in zip(st.columns(2), latencies("held against the median"), strict=True):
+        with place:
+            limit()
     with st.expander("Engine and formats"):
         engine_and_formats()
     report: FrontierReport = ask("frontier", arguments(scenario(), ASKED))

@@ -9,7 +9,15 @@ import streamlit as st
 from planner.cli.plan_options import MOST_SPARES
 from planner.dashboard import traffic
 from planner.dashboard.asking import ask_slowly
-from planner.dashboard.inputs import chosen_part, engine_and_formats, part, scenario, whole
+from planner.dashboard.inputs import (
+    chosen_part,
+    engine_and_formats,
+    forget_inputs,
+    latencies,
+    part,
+    scenario,
+    whole,
+)
 from planner.dashboard.launching import show_launch
 from planner.dashboard.scenario import arguments
 from planner.dashboard.showing import show_named, show_rest, show_sentence, show_table, told
@@ -22,6 +30,11 @@ ASKED = (
     *("model", "gpu", "price", "price_kind", "engine", "weight_dtype", "kv_dtype"),
     *("slo_ttft_s", "slo_tpot_s", "slo_e2e_s", "peak_utilisation", "spare"),
 )
+EXAMPLES: dict[str, dict[str, Any]] = {
+    traffic.RATE: {"request_rate": 2.0, "profile": "daily", "slo_ttft_s": 5.0},
+    traffic.USERS: {"users": 2000, "requests_per_user_hour": 4.0, "profile": "daily", "slo_ttft_s": 5.0},
+}
+"""Traffic and limits for who wants to see an answer before giving numbers."""
 ASKS = {traffic.RATE: traffic.rate, traffic.USERS: traffic.users}
 
 
@@ -41,6 +54,8 @@ def show() -> None:
     lacking = traffic.needed(kind, now)
     if lacking:
         st.info(lacking)
+        if kind in EXAMPLES:
+            st.button("Fill in an example", on_click=_fill_in, args=(kind,))
         return
     asked = arguments(now, (*ASKED, *traffic.OF[kind]))
     if recorded is not None:
@@ -48,12 +63,16 @@ def show() -> None:
     _show_plan(_planned(asked))
 
 
+def _fill_in(kind: str) -> None:
+    forget_inputs()
+    scenario().update(EXAMPLES[kind])
+
+
 def _limits() -> None:
-    ttft, tpot, whole_request = st.columns(3)
-    with ttft:
-        part("slo_ttft_s", "TTFT at most, s", 1e-4, 1e5)
-    with tpot:
-        part("slo_tpot_s", "TPOT at most, s", 1e-5, 1e4)
+    *two, whole_request = st.columns(3)
+    for place, limit in zip(two, latencies("95 % of the requests must keep it"), strict=True):
+        with place:
+            limit()
     with whole_request:
         part("slo_e2e_s", "Whole request at most, s", 1e-4, 1e6)
     with st.expander("Headroom, engine and formats"):
