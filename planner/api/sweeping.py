@@ -154,6 +154,10 @@ def _models(given: Any, book: Catalogue) -> tuple[str | Model, ...]:
     from planner.planning.sweeping import values
 
     alone = isinstance(given, str | os.PathLike | Model)
+    if not alone and not isinstance(given, Iterable):
+        raise InvalidInput(
+            f"model: {shorten(given)} is no name; an id, alias, path or a list of them is needed"
+        )
     models: list[str | Model] = []
     for one in [given] if alone else list(given):
         for name in values(one) if isinstance(one, str) else [one]:
