@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalogue import load_catalogue
+
 ROOT = Path(__file__).parents[1]
 SPEC = importlib.util.spec_from_file_location("make_examples", ROOT / "docs" / "make_examples.py")
 make_examples = importlib.util.module_from_spec(SPEC)
@@ -40,3 +42,10 @@ def test_every_page_is_reachable_from_the_readme():
     text = (ROOT / "README.md").read_text()
     places = [path.relative_to(ROOT).as_posix() for path in PAGES[1:]]
     assert not [place for place in places if f"({place})" not in text]
+
+
+def test_the_readme_counts_what_the_catalogue_has():
+    catalogue = load_catalogue()
+    first = (ROOT / "README.md").read_text().split("![", 1)[0]
+    models, accelerators = len(catalogue.models()), len(catalogue.gpus())
+    assert f"{models} language models and {accelerators} accelerators" in first
