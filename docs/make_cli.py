@@ -18,7 +18,7 @@ COLUMNS = 96
 INTRODUCTION = """\
 # Command line
 
-This page is written by `python docs/make_cli.py` from the help of the commands.
+Every command with its options and exit codes, as `--help` prints them (written by `python docs/make_cli.py`).
 
 Answers go to standard output, complaints to standard error, always in one line. Colour obeys `NO_COLOR`, and
 the width of the terminal is used up to 100 columns.
