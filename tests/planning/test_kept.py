@@ -91,3 +91,16 @@ def test_a_finding_is_made_once_and_a_failure_is_not_kept(catalogue):
     assert found(second, second.gpus[0], word="one") is made
     assert found(second, second.gpus[0], word="two") == ["b300-sxm", "two"]
     assert [word for _, word in calls] == ["one", "one", "two"]
+
+
+def test_an_answer_for_other_lengths_is_that_of_a_fresh_catalogue(catalogue):
+    asked = {"model": "llama-3.1-70b", "gpu": "h100-sxm", "osl": 200}
+    others = ({"isl": 700}, {"isl": 9000, "weight_dtype": "fp8"}, {"isl": 700, "kv_dtype": "fp8"})
+    for other in others:
+        for engine in ("sglang", "vllm"):
+            planner.frontier(**asked, **other, engine=engine, catalogue=catalogue)
+    for more in ({}, {"weight_dtype": "fp8"}, {"network_bytes_per_s": 12.5e9}, {"speculative_tokens": 0}):
+        later = {**asked, **more, "isl": 3000, "engine": "sglang"}
+        assert numbers(planner.frontier(**later, catalogue=catalogue)) == numbers(
+            planner.frontier(**later, catalogue=load_catalogue())
+        )

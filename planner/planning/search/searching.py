@@ -65,7 +65,14 @@ def search(asked: Question, card: Gpu, *, space: SearchSpace | None = None) -> S
     check_drafts(max(drafts(architecture, tried, asked.base)), tried.draft, tried.tokens_per_step)
     refused = Refusals()
     counts = _whole_nodes(card, gpu_counts(card, tried), refused)
-    bench = Workbench(model=asked.model, gpu=card, workload=workload, space=tried, catalogue=asked.catalogue)
+    bench = Workbench(
+        model=asked.model,
+        gpu=card,
+        base=asked.base,
+        workload=workload,
+        space=tried,
+        catalogue=asked.catalogue,
+    )
     wanted = list(deployments(architecture, counts, tried, asked.base))
     if not wanted:
         raise InvalidInput(_unfilled(tried, counts))

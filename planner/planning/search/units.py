@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import IllegalDeployment, PlannerError, Unsupported
+from planner.memory.built import Same, SameModel
 from planner.memory.fit import Trial, try_memory
 from planner.memory.setup import Setup, engine_name
 from planner.memory.weights import KnownWeights
@@ -82,6 +84,26 @@ class Refusals:
         return tuple(Refusal(reason, self.counts[reason], self.examples[reason]) for reason in ordered)
 
 
+MOST_SHARED = 32
+"""Searches whose parts a process keeps, each of one model on one accelerator."""
+
+
+@dataclass(slots=True)
+class Shared:
+    """Parts of deployments that no length of a request changes, so that the next search has them at once."""
+
+    profiles: dict[tuple[object, ...], tuple[Profile, str]] = field(default_factory=dict)
+    weights: KnownWeights = field(default_factory=dict)
+    operators: dict[tuple[object, ...], Operators] = field(default_factory=dict)
+    kernels: KnownKernels = field(default_factory=dict)
+    fabrics: dict[int, Fabric] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=MOST_SHARED)
+def _shared(*same: Hashable) -> Shared:  # what makes it the same is its key alone
+    return Shared()
+
+
 class Workbench:
     """Makes units of one model on one accelerator; what several share is worked out once.
 
@@ -89,6 +111,8 @@ class Workbench:
     ----------
     model, gpu, catalogue
         As for `planner.performance.deployed.deploy`.
+    base : Deployment
+        What is alike in all deployments.
     workload : Workload
         The longest request.
     space : SearchSpace
@@ -96,19 +120,23 @@ class Workbench:
     """
 
     def __init__(
-        self, *, model: Model, gpu: Gpu, workload: Workload, space: SearchSpace, catalogue: Catalogue
+        self,
+        *,
+        model: Model,
+        gpu: Gpu,
+        base: Deployment,
+        workload: Workload,
+        space: SearchSpace,
+        catalogue: Catalogue,
     ) -> None:
         self.model, self.gpu, self.catalogue, self.space = model, gpu, catalogue, space
         if space.draft is not None:
             check_draft(catalogue, space.draft)
         # The pool is asked for one request: how many more fit is part of the answer.
         self.workload = Workload(context=workload.context, isl=workload.isl, osl=workload.osl)
-        self._profiles: dict[tuple[object, ...], tuple[Profile, str]] = {}
+        records = (SameModel(model), Same(gpu), Same(catalogue))
+        self._shared = _shared(*records, base, space.network_bytes_per_s)
         self._legal: set[tuple[object, ...]] = set()
-        self._weights: KnownWeights = {}
-        self._operators: dict[tuple[object, ...], Operators] = {}
-        self._kernels: KnownKernels = {}
-        self._fabrics: dict[int, Fabric] = {}
         self._accepted: dict[int, Acceptance | None] = {}
 
     def units(self, deployments: Iterable[Deployment], refused: Refusals) -> list[Unit]:
@@ -168,7 +196,7 @@ class Workbench:
             workload=self.workload,
             catalogue=self.catalogue,
             legal=legal in self._legal,
-            known=self._weights,
+            known=self._shared.weights,
         )
         self._legal.add(legal)
         if trial.found is None or trial.verdict is None:
@@ -194,13 +222,13 @@ class Workbench:
     def _profile(self, setup: Setup) -> tuple[Profile, str]:
         deployment = setup.deployment
         key = (deployment.weight_dtype, deployment.sharding, setup.kv_dtype)
-        if key not in self._profiles:
+        if key not in self._shared.profiles:
             name, version = engine_name(deployment.engine)
             kernels = self.catalogue.resolve("stacks", name)
             cut = (deployment.weight_dtype, deployment.sharding)
-            if cut not in self._operators:
-                self._operators[cut] = operators_of(setup)
-            table = OperatorTable(replace(self._operators[cut], kv_dtype=setup.kv_dtype))
+            if cut not in self._shared.operators:
+                self._shared.operators[cut] = operators_of(setup)
+            table = OperatorTable(replace(self._shared.operators[cut], kv_dtype=setup.kv_dtype))
             profile, costs = build_profile(
                 table,
                 gpu=self.gpu,
@@ -212,19 +240,19 @@ class Workbench:
                 host_s=host_time(catalogue=self.catalogue, engine=kernels, version=version).mid_s,
                 pool_bytes=0.0,
                 layers=len(setup.architecture.layers),
-                kernels=self._kernels,
+                kernels=self._shared.kernels,
             )
             for cost in costs.values():
                 if cost.choice is not None:
                     cost.choice.check()
-            self._profiles[key] = profile, main_format(table)
-        return self._profiles[key]
+            self._shared.profiles[key] = profile, main_format(table)
+        return self._shared.profiles[key]
 
     def _fabric(self, ranks: int) -> Fabric:
-        if ranks not in self._fabrics:
+        if ranks not in self._shared.fabrics:
             given = self.space.network_bytes_per_s
-            self._fabrics[ranks] = usual_fabric(self.gpu, ranks, self.catalogue, given)[0]
-        return self._fabrics[ranks]
+            self._shared.fabrics[ranks] = usual_fabric(self.gpu, ranks, self.catalogue, given)[0]
+        return self._shared.fabrics[ranks]
 
     def _acceptance(self, drafted: int, setup: Setup) -> Acceptance | None:
         if drafted not in self._accepted:
