@@ -131,7 +131,10 @@ def page(made: Calibrated, rows: Scored) -> Iterable[str]:
     """Yield the lines of the page."""
     yield "# How wrong predictions are"
     yield ""
-    yield "Written by `docs/make_accuracy.py`; do not edit."
+    yield (
+        "How far off predictions of output, TPOT and TTFT are on points that they never saw (written by "
+        "`docs/make_accuracy.py`; do not edit)."
+    )
     yield ""
     groups = len({case.about.group for case in made.data.cases})
     yield (
