@@ -90,7 +90,7 @@ def step_parts(data: CaseSet, parameters: Array) -> dict[str, Array]:
     """
     found = steady_state(data.profile, parameters, data.points)
     context = data.points.isl + data.points.osl / 2
-    parts = decode_step(data.profile, parameters, found.batch, context, data.points.drafted)
+    parts = decode_step(data.profile, parameters, found.batch, context, data.points.drafted, found.parts)
     named = {shown: np.asarray(getattr(parts, name)) for name, shown in PARTS.items()}
     whole = found.tpot_s * found.tokens_per_step
     step = np.sum(list(named.values()), axis=0)

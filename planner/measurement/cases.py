@@ -11,6 +11,7 @@ from planner.measurement.serving_points import ServingPoint
 from planner.measurement.usual_layouts import Pools
 from planner.performance.levels import Calibration, Circumstances
 from planner.performance.parameters import Array
+from planner.performance.pipeline import most_parts
 from planner.performance.profile import Profile, take
 from planner.performance.steady import Points, Steady, steady_state
 from planner.performance.times import reading_s
@@ -131,7 +132,8 @@ class CaseSet:
         """
         profile, points = self.profile, self.points
         load = np.maximum(points.concurrency / points.copies, 1.0)
-        each, group = np.maximum(load / profile.dp / profile.pp, 1.0), np.maximum(load / profile.pp, 1.0)
+        group = np.maximum(load / most_parts(profile), 1.0)
+        each = np.maximum(group / profile.dp, 1.0)
         step = reading_s(profile, each, group, points.isl + points.osl / 2)
         most = np.log(load * points.copies * points.tokens_per_step / step / points.gpus)
         margin = np.log(LIGHT_MARGIN)

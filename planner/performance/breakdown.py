@@ -9,6 +9,7 @@ import numpy as np
 from planner.performance.collectives import lower_bound_s
 from planner.performance.costs import peak_of, width_of
 from planner.performance.parameters import Array, factor
+from planner.performance.pipeline import decode_parts
 from planner.performance.service import Service
 from planner.performance.steady import Steady
 from planner.performance.table import Step
@@ -107,8 +108,8 @@ def step_rows(
     """
     profile = service.decode.profile
     context = np.array([isl + osl / 2])
-    parts = decode_step(profile, parameters, found.batch, context, float(service.drafted))
-    tokens = max(float(found.batch[0]) / float(profile.dp[0] * profile.pp[0]), 1.0) * (1 + service.drafted)
+    parts = decode_step(profile, parameters, found.batch, context, float(service.drafted), found.parts)
+    tokens = max(float(found.batch[0] / profile.dp[0] / found.parts[0]), 1.0) * (1 + service.drafted)
     reading = float((profile.dense_read_s * factor(parameters, "dense_read"))[0])
     multiplying = float((profile.dense_token_s * factor(parameters, "dense_compute"))[0]) * tokens
     group = tokens * float(profile.dp[0])
@@ -200,7 +201,7 @@ def fastest_step_s(service: Service, batch: float, context: float) -> float:
     """
     decode = service.decode
     table, gpu = decode.table, decode.gpu
-    each = max(batch / decode.deployment.dp / decode.deployment.pp, 1.0)
+    each = max(batch / decode.deployment.dp / _parts(service, batch), 1.0)
     step = Step(sequences=each, context=context, queries=1.0 + service.drafted)
     reading = float(table.bytes(step).sum()) / gpu.bandwidth_bytes_per_s
     flops = table.flops(step)[:, 0]
@@ -218,12 +219,17 @@ def fastest_step_s(service: Service, batch: float, context: float) -> float:
     return max(reading, working, wires)
 
 
+def _parts(service: Service, batch: float) -> float:
+    """Return the most parts that a batch decodes in."""
+    return float(decode_parts(service.decode.profile, np.array([batch]))[0])
+
+
 def _host_at_peak_s(service: Service, batch: float, context: float) -> float:
     """Return what the host's part of a decode step takes at the peak of its memory or link [s]."""
     decode = service.decode
     if decode.offload is None:
         return 0.0
-    each = max(batch / decode.deployment.dp / decode.deployment.pp, 1.0)
+    each = max(batch / decode.deployment.dp / _parts(service, batch), 1.0)
     one = np.array([each])
     host = host_step_s(decode.profile, one, one, one * decode.deployment.dp, np.array([context]))
     return float(host[0]) * decode.offload.peak
@@ -253,7 +259,7 @@ def bounds_of(service: Service, found: Steady, isl: float, osl: float) -> Bounds
     batch = float(found.batch[0])
     profile = service.decode.profile
     fastest = fastest_step_s(service, batch, isl + osl / 2) + _host_at_peak_s(service, batch, isl + osl / 2)
-    tokens = max(batch / float(profile.dp[0] * profile.pp[0]), 1.0) * (1 + service.drafted)
+    tokens = max(batch / float(profile.dp[0] * found.parts[0]), 1.0) * (1 + service.drafted)
     group = tokens * float(profile.dp[0])
     overlapped = float(profile.dense_token_s[0] * tokens + profile.expert_token_s[0] * group)
     serial = float(found.step_s[0]) + overlapped

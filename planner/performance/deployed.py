@@ -161,6 +161,7 @@ def deploy(
         profile,
         pool_bytes=np.array([pool_bytes(profile, memory.pool if memory else None, setup)]),
         decode_slow=profile.decode_slow * float(stack_habit(setup, "step_factor", 1.0)),
+        fills_stages=np.array([float(stack_habit(setup, "fills_stages", True))]),
     )
     profile, offload = with_host(profile, setup)
     return Deployed(

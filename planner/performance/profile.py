@@ -28,7 +28,7 @@ def _nothing() -> Array:
 
 
 def _one() -> Array:
-    """Return a divisor that changes nothing."""
+    """Return a divisor that changes nothing, or what holds of most engines."""
     return np.ones(1)
 
 
@@ -90,6 +90,8 @@ class Profile:
     host_stream_s, host_stream_token_s, host_least, host_chunk : array
         Copying it to the GPU once, multiplying one token of a prefill with it there, from how many tokens
         that is done, and tokens of a pass.
+    fills_stages : array
+        1 where parts of the requests follow one another through a pipeline, 0 where a step takes all of them.
     entry_s, entry_bytes, decode_entry_s, prefill_pair_s, limit, stride, kept : array, shape (N, mixings)
         Of each kind of mixing, over all its layers: reading one entry of a request, the bytes it keeps for
         it, multiplying one query with it in decode and in prefill, up to how many tokens of context it looks,
@@ -141,6 +143,7 @@ class Profile:
     host_stream_token_s: Array = field(default_factory=_nothing)
     host_least: Array = field(default_factory=_nothing)
     host_chunk: Array = field(default_factory=_one)
+    fills_stages: Array = field(default_factory=_one)
 
     @property
     def ranks(self) -> Array:

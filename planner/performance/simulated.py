@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.performance.parameters import Array, neutral
+from planner.performance.pipeline import most_parts
 from planner.performance.profile import Profile
 from planner.performance.service import Service
 from planner.performance.times import decode_step, prefill
@@ -56,7 +57,7 @@ class ServiceStepTimes:
         """Return what a step takes without prompts, 0 where nothing decodes [s]."""
         mean = contexts / np.maximum(requests, 1.0)
         # A copy of attention sees its own requests; experts see those of all copies.
-        batch = requests * self.profile.dp * self.profile.pp
+        batch = requests * self.profile.dp * most_parts(self.profile)
         parameters = self._parameters(batch)
         steps = decode_step(self.profile, parameters, batch.ravel(), mean.ravel(), float(self.drafted)).total
         return np.asarray(np.where(requests > 0, steps.reshape(requests.shape), 0.0))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.performance.parameters import CHUNK_TOKENS, FIRST_TOKEN_S, WAVE_SHARE, Array, factor
+from planner.performance.pipeline import batch_share, copy_share, decode_parts, prompt_share
 from planner.performance.profile import Profile
 from planner.performance.times import decode_step, prefill, together
 
@@ -99,6 +100,8 @@ class Steady:
         What one request's prefill takes from a copy that is full of work [s].
     tokens_per_step : array
         Tokens that a step yields for each request.
+    parts : array
+        Parts of the requests that decode in turn in the stages of a pipeline.
     """
 
     output_tps: Array
@@ -111,6 +114,7 @@ class Steady:
     alone_s: Array
     prefill_s: Array
     tokens_per_step: Array
+    parts: Array
 
 
 def request_bytes(profile: Profile, tokens: Array) -> Array:
@@ -162,15 +166,16 @@ def steady_state(
     # Requests beyond what the pool holds wait outside: they add to the queue, not to what runs.
     active = np.minimum(load, most)
 
-    alone = prefill(filling, parameters, new, cached) + points.transfer_s
-    cost = _loaded_prefill(filling, parameters, new, cached, active)
+    others = np.maximum(active - 1, 0.0)
+    beside = np.where(apart, 0.0, others)
+    alone = prefill(filling, parameters, new, cached) * prompt_share(filling, new, beside) + points.transfer_s
+    cost = _loaded_prefill(filling, parameters, new, cached, active) * copy_share(filling, new, beside)
     ranks = filling.ranks
     cost = np.where(apart, cost * ranks * points.copies / np.maximum(points.prefill_gpus, 1.0), cost)
     shared = np.where(apart, 0.0, factor(parameters, "sharing"))
     wait, queue = factor(parameters, "wait"), factor(parameters, "queue")
     wave = WAVE_SHARE * factor(parameters, "wave")
     client = FIRST_TOKEN_S * factor(parameters, "first_token")
-    others = np.maximum(active - 1, 0.0)
     batch = np.maximum(active, LEAST_BATCH)
     first, tpot = alone, np.zeros_like(load)
     for number in range(ROUNDS):
@@ -207,15 +212,16 @@ def steady_state(
         alone,
         cost,
         yielded,
+        decode_parts(profile, batch),
     )
     return _other_kinds(found, profile, parameters, points, load, new, context, after)
 
 
 def _loaded_prefill(profile: Profile, parameters: Array, new: Array, cached: Array, load: Array) -> Array:
-    """Return what one request's prefill takes from one copy: requests that wait together share a chunk."""
+    """Return what one request's prefill takes in all layers: requests that wait together share a chunk."""
     together_ = np.clip(np.maximum(load / profile.dp * 0.1, 1.0), 1.0, np.maximum(CHUNK_TOKENS / new, 1.0))
     full = prefill(profile, parameters, new, cached, once=False, copies=together_)
-    return np.asarray(full / together_ / profile.dp / profile.pp)
+    return np.asarray(full / together_ / profile.dp)
 
 
 def _other_kinds(
@@ -234,10 +240,11 @@ def _other_kinds(
         return found
     # What measures decoding alone shares one prompt among all requests.
     batch = np.where(decoding, load, np.minimum(load, found.most))
-    step = decode_step(profile, parameters, batch, context, points.drafted).total
-    pace = step / found.tokens_per_step
     each = np.maximum(batch / profile.dp, 1.0)
-    filling = prefill(profile, parameters, new, 0 * new, copies=each)
+    parts = decode_parts(profile, batch, np.where(static, new * each / CHUNK_TOKENS, np.inf))
+    step = decode_step(profile, parameters, batch, context, points.drafted, parts).total
+    pace = step / found.tokens_per_step
+    filling = prefill(profile, parameters, new, 0 * new, copies=each) * batch_share(profile, new, each)
     latency = (filling + after * step) * np.maximum(load / batch, 1.0)
     factor_ = factor(parameters, "output") * points.copies
     output = np.where(static, load * points.osl / latency * factor_, found.output_tps)
@@ -252,4 +259,5 @@ def _other_kinds(
         ttft_mean_s=np.where(static, filling, found.ttft_mean_s),
         batch=np.where(either, batch, found.batch),
         step_s=np.where(either, step, found.step_s),
+        parts=np.where(either, parts, found.parts),
     )

@@ -21,6 +21,7 @@ from planner.performance.parameters import (
     Array,
     factor,
 )
+from planner.performance.pipeline import decode_parts
 from planner.performance.profile import GRID, Profile
 
 DENSE_OVERLAP, EXPERT_OVERLAP = 3.0, 1.5
@@ -83,7 +84,12 @@ def together(first: Array, second: Array, power: float) -> Array:
 
 
 def decode_step(
-    profile: Profile, parameters: Array, batch: Array, context: Array, drafted: Array | float = 0.0
+    profile: Profile,
+    parameters: Array,
+    batch: Array,
+    context: Array,
+    drafted: Array | float = 0.0,
+    parts: Array | None = None,
 ) -> StepParts:
     """Return the parts of one decode step.
 
@@ -99,6 +105,8 @@ def decode_step(
         Their mean context [tokens].
     drafted : array
         Tokens drafted for each step.
+    parts : array, optional
+        Parts of the requests that follow one another through a pipeline; None is as many as there can be.
 
     Returns
     -------
@@ -106,9 +114,10 @@ def decode_step(
         Each of shape (N,) [s].
     """
     queries = 1.0 + drafted
-    sequences = np.maximum(batch / profile.dp / profile.pp, 1.0)
+    each = batch / (decode_parts(profile, batch) if parts is None else parts)
+    sequences = np.maximum(each / profile.dp, 1.0)
     tokens = sequences * queries
-    group = np.maximum(batch / profile.pp, 1.0) * queries
+    group = np.maximum(each, 1.0) * queries
     dense = together(
         (profile.dense_read_s + profile.head_read_s) * factor(parameters, "dense_read"),
         (profile.dense_token_s + profile.head_token_s)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from planner.catalogue import Gpu
 from planner.errors import InvalidInput, unknown_name
 from planner.memory import MemoryFit, fit_memory
+from planner.performance.pipeline import most_parts
 from planner.performance.predict import make_service
 from planner.performance.service import Service
 from planner.performance.simulated import step_times
@@ -279,8 +280,8 @@ def ready_to_simulate(
         draft=draft,
         tokens_per_step=tokens_per_step,
     )
-    lanes = deployment.dp * deployment.pp
-    batching = _batching(deployment, memory, service, workload)
+    parts = int(most_parts(service.decode.profile)[0])
+    batching = _batching(deployment, memory, service, workload, parts)
     usual = step_times(
         service, float(workload.isl or 1), float(workload.osl or 1), float(workload.concurrency or 16)
     )
@@ -288,9 +289,9 @@ def ready_to_simulate(
     return Ready(
         service=service,
         step_times=TabulatedStepTimes(usual, batching, longest),
-        pool=_pool(asked, gpu, deployment, workload, lanes),
+        pool=_pool(asked, gpu, deployment, workload, parts),
         batching=batching,
-        lanes=lanes,
+        lanes=deployment.dp * parts,
         longest=longest,
     )
 
@@ -320,9 +321,11 @@ def _workload(given: Workload, load: SimulatedLoad) -> Workload:
     return given
 
 
-def _batching(deployment: Deployment, memory: MemoryFit, service: Service, workload: Workload) -> Batching:
+def _batching(
+    deployment: Deployment, memory: MemoryFit, service: Service, workload: Workload, parts: int
+) -> Batching:
     resolved, drafted = memory.deployment, deployment.speculative_tokens
-    seqs = max(1, (resolved.max_num_seqs or MOST_SEQS) // resolved.pp)
+    seqs = max(1, (resolved.max_num_seqs or MOST_SEQS) // parts)
     tokens = resolved.max_num_batched_tokens or BATCHED_TOKENS
     if service.decode.engine != "sglang":
         seqs = min(seqs, tokens // (1 + drafted))
@@ -334,10 +337,12 @@ def _batching(deployment: Deployment, memory: MemoryFit, service: Service, workl
         speculative_tokens=drafted,
         accepted_tokens=service.acceptance.tokens if service.acceptance else 1.0,
         max_context=workload.context,
+        # Where parts of the requests fill the stages, a chunk would take the place of another part.
+        stages=resolved.pp if parts == 1 else 1,
     )
 
 
-def _pool(asked: Question, gpu: Gpu, deployment: Deployment, workload: Workload, lanes: int) -> KvPool:
+def _pool(asked: Question, gpu: Gpu, deployment: Deployment, workload: Workload, parts: int) -> KvPool:
     """Return the pool of one lane, with the bytes of a token that requests of these lengths have."""
     fit = fit_memory(
         model=asked.model,
@@ -348,9 +353,8 @@ def _pool(asked: Question, gpu: Gpu, deployment: Deployment, workload: Workload,
         advise=False,
     )
     pool = KvPool.from_fit(fit)
-    pp = deployment.pp
-    slots = None if pool.slots is None else max(1, pool.slots // pp)
-    return pool.model_copy(update={"tokens": max(pool.block_size, pool.tokens // pp), "slots": slots})
+    slots = None if pool.slots is None else max(1, pool.slots // parts)
+    return pool.model_copy(update={"tokens": max(pool.block_size, pool.tokens // parts), "slots": slots})
 
 
 def _arrivals(workload: Workload, load: SimulatedLoad, lanes: int) -> OpenArrivals | ClosedLoop:

@@ -234,7 +234,10 @@ class Machine:
         for chunk in chunks:
             new += chunk.new
             before += chunk.before
-        end_s = self.now_s + float(self.step_times.step_s(decoding, context, new, before))
+        took_s = float(self.step_times.step_s(decoding, context, new, before))
+        if not decoding and all(chunk.new < self.left[chunk.request] for chunk in chunks):
+            took_s /= self.batching.stages
+        end_s = self.now_s + took_s
         self._check(end_s)
         self._hand_out([end_s], decoding)
         for chunk in chunks:

@@ -111,6 +111,9 @@ class Batching(Scenario):
     """Tokens that a request gains in one step, on average; 1 without speculation."""
     max_context: Count | None = None
     """Longest request, input and output together; None is no limit."""
+    stages: Count = 1
+    """Stages of a pipeline that steps without a token follow one another through: the next enters the first
+    one when the step has left it."""
 
     def model_post_init(self, context: Any, /) -> None:
         """Refuse what no engine can do, with the nearest possible value."""

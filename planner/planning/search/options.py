@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.catalogue import Gpu
 from planner.performance.parameters import neutral
+from planner.performance.pipeline import copy_share
 from planner.performance.profile import stack
 from planner.performance.times import prefill
 from planner.planning.search.units import Unit
@@ -104,7 +105,7 @@ def _quickest(units: Sequence[Unit], isl: float) -> dict[tuple[object, ...], lis
     profiles = stack([unit.profile for unit in units], every)
     tokens = np.full(len(units), float(isl))
     alone = prefill(profiles, neutral(len(units)), tokens, 0 * tokens)
-    each = alone / profiles.dp / profiles.pp
+    each = alone * copy_share(profiles, tokens) / profiles.dp
     found: dict[tuple[object, ...], dict[int, list[int]]] = {}
     for place in np.argsort(each, kind="stable"):
         unit = units[place]
