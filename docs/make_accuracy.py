@@ -142,6 +142,11 @@ def page(made: Calibrated, rows: Scored) -> Iterable[str]:
         f"(digest `{made.digest}`). {HOW}"
     )
     yield ""
+    yield (
+        "Runs of our own that no calibration learns from, predicted before they were measured: "
+        "[one H200](accuracy-h200.md) and [two](accuracy-h200-x2.md)."
+    )
+    yield ""
     yield "![Predicted against measured output rate of groups that were left out](accuracy.svg)"
     yield ""
     yield from table("what was left out", {"a group": rows.scores(lambda case: True)})
