@@ -7,6 +7,7 @@ line prints that line and leaves with `exit_code`.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -73,8 +74,29 @@ LONGEST_SHOWN = 60
 """Characters of what a user gave that a message repeats."""
 
 
+_CREDENTIALS = re.compile(r"(:/{1,2})[^\s/@]+(?=@)")
+"""One slash is what is left of two where an address was taken for a path."""
+
+
+def without_credentials(text: str) -> str:
+    """Return a text whose addresses name no user and no password.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``cannot reach https://user:password@host/v1``.
+
+    Returns
+    -------
+    str
+        Such as ``cannot reach https://***@host/v1``.
+    """
+    return _CREDENTIALS.sub(r"\1***", text) if "@" in text else text
+
+
 def _bounded(said: str) -> str:
-    """Return a message on one line, with its middle left out where it is long."""
+    """Return a message on one line, without passwords, and with its middle left out where it is long."""
+    said = without_credentials(said)
     line = " ".join(said.splitlines()) if "\n" in said else said
     if not line.isprintable():
         line = line.translate(CONTROLS)

@@ -32,6 +32,10 @@ FILE_ARGUMENTS = frozenset({"fleet", "model", "path", "saved", "trace"})
 """Arguments that may name a file."""
 
 
+LONGEST_EPOCH = 11
+"""Digits of a time in seconds that a date can have."""
+
+
 class _Unrecorded(Exception):
     """A value that cannot be written down."""
 
@@ -111,7 +115,8 @@ def reproduction(
 def today() -> date:
     """Return the date that is written into reports; SOURCE_DATE_EPOCH overrides it, as in other tools."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return datetime.fromtimestamp(int(epoch), UTC).date() if epoch.isdecimal() else datetime.now(UTC).date()
+    seconds = int(epoch) if epoch.isdecimal() and len(epoch) <= LONGEST_EPOCH else None
+    return (datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)).date()
 
 
 def _given(bound: inspect.BoundArguments) -> list[tuple[str, Any]]:

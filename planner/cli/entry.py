@@ -16,7 +16,7 @@ import click
 
 from planner.cli.given_once import check_given_once
 from planner.cli.options import Settings, catalogue_option
-from planner.errors import PlannerError, shorten
+from planner.errors import PlannerError, shorten, without_credentials
 
 DEBUG_ENVIRONMENT = "PLANNER_DEBUG"
 INTERNAL_ERROR = 1
@@ -248,6 +248,7 @@ def _option_name(parameter: click.Parameter) -> str:
 
 
 def _complain(line: str, code: int) -> int:
-    words = (LONG_WORD.sub(lambda word: f"{word[1]}...{word[2]}", word) for word in line.split())
+    shown = without_credentials(line).split()
+    words = (LONG_WORD.sub(lambda word: f"{word[1]}...{word[2]}", word) for word in shown)
     click.echo(f"planner: {' '.join(words)}", err=True)
     return code

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from planner.errors import CatalogueError, InvalidInput, nearest_names, shorten
+from planner.errors import CatalogueError, InvalidInput, nearest_names, shorten, without_credentials
 from planner.measurement.importers.runs import one_line
 
 FOLDER_SIDECAR = "planner-import.yaml"
@@ -79,7 +79,7 @@ def stated(given: Mapping[str, object]) -> dict[str, str]:
         When the date is none.
     """
     cells = {
-        COLUMNS[key]: one_line(str(value), longest=2000)
+        COLUMNS[key]: without_credentials(one_line(str(value), longest=2000))
         for key, value in given.items()
         if value not in (None, "")
     }
