@@ -9,6 +9,7 @@ from planner.errors import PlannerError
 from planner.memory.cells import cells
 from planner.memory.engines import engine_rule
 from planner.memory.levers import TUNED_BATCH, TUNED_FRACTION, Pulled, levers, remedies
+from planner.memory.off_gpu import host_shortage
 from planner.memory.offload_levers import offload_levers
 from planner.memory.overheads import warm_up_warnings
 from planner.memory.records import MemoryFit, Pool, StageMemory
@@ -352,7 +353,8 @@ def _advice(
             continue  # where weights alone are too large, only what makes them smaller on a GPU counts
         after = judge(other, measured.stages, measured.pool, measured.needed_bytes, tunable=False)
         enough = after.fits and (not verdict.fits or after.verdict == "fits")
-        pulled.append(Pulled(lever, enough, after.margin_bytes - verdict.margin_bytes))
+        gain = after.margin_bytes - verdict.margin_bytes
+        pulled.append(Pulled(lever, enough, gain, None if enough else host_shortage(other)))
     short_by = verdict.uncertainty_bytes if verdict.fits else 0.0
     said = remedies(pulled, max(short_by - verdict.margin_bytes, 0.0))
     alone = any(one.enough for one in pulled if one.lever.kind in ("memory fraction", "batch"))

@@ -61,11 +61,14 @@ class Pulled:
         Whether it lifts the limit by itself.
     gain_bytes : float
         By how much it raises the margin of the rank that decides.
+    beside : str or None
+        What the host is short of where the GPU has room.
     """
 
     lever: Lever
     enough: bool
     gain_bytes: float
+    beside: str | None = None
 
 
 def levers(setup: Setup, stage: StageMemory, pool: Pool, workload: Workload) -> Iterator[Lever]:
@@ -255,5 +258,8 @@ def remedies(pulled: list[Pulled], lacking_bytes: float) -> tuple[str, ...]:
         best = max(of_kind, key=lambda one: one.gain_bytes, default=None)
         if best is not None and 0 < 0.05 * lacking_bytes <= best.gain_bytes:
             gain, lack = format_bytes(best.gain_bytes), format_bytes(lacking_bytes)
-            partly.append(f"{best.lever.text} (gives {gain} of the {lack} that are lacking)")
+            given = f"gives {gain} of the {lack} that are lacking"
+            if best.beside and best.gain_bytes >= lacking_bytes:
+                given = f"enough for the GPU, but {best.beside}"
+            partly.append(f"{best.lever.text} ({given})")
     return (*enough, *partly)

@@ -123,12 +123,12 @@ def reason(memory: MemoryFit) -> str:
             f"weights and working memory take {fixed_bytes / GIB:,.1f} GiB of each GPU, "
             f"where {budget:,.1f} GiB can be used"
         )
-    if memory.holds:
-        return memory.binding_limit
     wanted = max(memory.concurrency, 1)
+    needed = wanted * memory.needed_kv_bytes
+    if memory.holds or needed <= rank.kv_pool_bytes:
+        return memory.binding_limit  # the host's memory, or an option
     what = "one request" if wanted == 1 else f"{wanted:,} requests"
-    needed = wanted * memory.needed_kv_bytes / GIB
     return (
-        f"{what} of {memory.request_tokens:,} tokens would take {needed:,.1f} GiB of KV cache in each GPU, "
-        f"where {rank.kv_pool_bytes / GIB:,.1f} GiB is left"
+        f"{what} of {memory.request_tokens:,} tokens would take {needed / GIB:,.1f} GiB of KV cache in each "
+        f"GPU, where {rank.kv_pool_bytes / GIB:,.1f} GiB is left"
     )

@@ -91,7 +91,8 @@ def offload_plan(deployment: Deployment, architecture: Architecture, engine: str
     if not asks_offload(deployment):
         if deployment.host is not None:
             raise InvalidInput(
-                "host: names what serves weights off the GPU; it needs ngl, n_cpu_moe or cpu_offload_gb"
+                "host: names what serves weights off the GPU; it needs ngl, n_cpu_moe or cpu_offload_gb, "
+                "and planner fit without host says which ngl the card holds"
             )
         return OffloadPlan()
     _check_engine(deployment, engine)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import planner
 from planner.catalogue import Catalogue, load_catalogue
 from planner.catalogue.hosts import host_machine
 from planner.errors import CatalogueError, DoesNotFit, IllegalDeployment, InvalidInput, UnknownName
@@ -250,3 +251,27 @@ def test_a_share_outside_its_range_is_refused(tmp_path):
     file.write_text("hosts:\n  desktop-ddr5-5600:\n    memory_share_range: [0.7, 0.9]\n", encoding="utf-8")
     with pytest.raises(CatalogueError, match="not within its range"):
         host_machine(load_catalogue(extra=file), "desktop")
+
+
+def test_a_host_that_is_too_small_is_what_the_answer_says(catalogue):
+    """64 GiB hold no more than 57.6 GiB of a model, and the experts of all 36 layers take 57.9."""
+    report = planner.fit(
+        model="gpt-oss-120b",
+        gpu="rtx-4090",
+        engine="llama.cpp",
+        n_cpu_moe=36,
+        context=2048,
+        catalogue=catalogue,
+    )
+    assert "does not fit as set up: host memory: 57.88 GiB of weights" in report.answer.sentence
+
+
+def test_layers_that_the_host_does_not_hold_are_offered_with_that(catalogue):
+    asked = {"model": "llama-3.3-70b", "gpu": "rtx-4090", "gpus": 1, "engine": "llama.cpp"}
+    long, short = (
+        planner.fit(**asked, weight_dtype="q4_k_m", context=context, catalogue=catalogue)
+        for context in (131_072, 8_192)
+    )
+    said = " ".join(long.answer.memory.remedies)
+    assert "ngl 23), the others on the CPU (enough for the GPU, but host memory: " in said
+    assert "ngl 43), the others on the CPU (enough by itself)" in " ".join(short.answer.memory.remedies)
