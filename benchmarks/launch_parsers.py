@@ -32,7 +32,8 @@ JSON_FLAGS = ("config", "kwargs", "limit-mm-per-prompt")
 
 KEPT = {
     "vllm": """--host --port --headless --api-server-count --served-model-name --tokenizer
-        --trust-remote-code --dtype --quantization --load-format --max-model-len --tensor-parallel-size
+        --tokenizer-mode --config-format --trust-remote-code --dtype --quantization --load-format
+        --max-model-len --tensor-parallel-size
         --pipeline-parallel-size --data-parallel-size --data-parallel-size-local
         --data-parallel-start-rank --data-parallel-address --data-parallel-rpc-port
         --data-parallel-backend --decode-context-parallel-size --enable-expert-parallel --nnodes

@@ -111,6 +111,8 @@ def launch(
     stated = {**given, "request_rate": request_rate, "draft": draft, **options}
     named = saved if saved is None or isinstance(saved, Report) else path_text("saved", saved)
     held = {} if named is None else saved_question(named, gpu, book, own_model=model is not None)
+    if replicas is not None and disaggregated is not None:
+        raise InvalidInput("replicas: the servers of each pool follow from disaggregated; leave it out")
     copies = _whole("replicas", replicas, LARGEST_SIZE) or held.pop("replicas", 1)
     held.pop("replicas", None)
     asked_for = _over(held, {key: value for key, value in stated.items() if value is not None})

@@ -16,6 +16,7 @@ from planner.cli.options import (
     engine_options,
     json_option,
     load_options,
+    offload_options,
     report_out_option,
     sizes_options,
     stacked,
@@ -95,6 +96,7 @@ start_options = stacked(
 @load_options
 @rate_option
 @engine_limits_options
+@offload_options
 @start_options
 @json_option
 @csv_option

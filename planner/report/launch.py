@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.report.base import Report
+from planner.report.launch_notes import launch_notes
 from planner.report.table import GIB, Column, Table, frame_of, records_to_csv
 from planner.serving.compose import compose
 from planner.serving.documents import yaml_text
@@ -76,26 +77,7 @@ class LaunchReport(Report):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what the user should know of the fit, and of what is started."""
-        launch, found = self.launch, list(self.launch.proof.warnings)
-        wanted = launch.wanted
-        if launch.image is None and self.form == "command":
-            found.append(
-                f"no image of {wanted.stack.name} {wanted.version_text} for {wanted.gpu.id} is known"
-            )
-        if any(
-            one.name == "context" and "input and output" in one.provenance for one in wanted.fit.assumptions
-        ):
-            found.append(
-                f"the longest request is input and output alone, {wanted.fit.context:,} tokens: give --context "
-                "to leave room for what a chat template or a client adds"
-            )
-        if wanted.pools is not None:
-            found.append("a router must stand in front of the servers; its command is a part of the launch")
-        if wanted.shares_experts and wanted.stack.id == "sglang":
-            found.append(
-                "SGLang divides dense layers over all ranks; the fit counts one for each copy of attention"
-            )
-        return tuple(dict.fromkeys(found))
+        return launch_notes(self.launch, self.form)
 
     @property
     def objects(self) -> list[dict[str, Any]]:
@@ -265,6 +247,8 @@ BECAUSE = {
 
 
 def _because(flag: str, assumed: dict[str, str]) -> str:
+    if "trust" in flag:
+        return "the recipe of the model: its checkpoint has code of its own"
     name = next((name for name, parts in BECAUSE.items() if any(part in flag for part in parts)), None)
     if name is None:
         return "the deployment" if NEGATED not in flag else "asked for"

@@ -157,6 +157,11 @@ def _value(flag: str, text: str, form: Form) -> Value:
     return text
 
 
+def newest_examined(program: str) -> str:
+    """Return the newest version of a program whose flags were read."""
+    return programs()[program].versions[-1]
+
+
 def missing_flags(flags: Iterable[str], known: Mapping[str, Form]) -> list[str]:
     """Return which flags a version does not have."""
     return [flag for flag in flags if flag not in known and f"--{flag.removeprefix(NEGATED)}" not in known]

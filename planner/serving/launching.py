@@ -201,10 +201,11 @@ def environment_of(wanted: Wanted, catalogue: Catalogue) -> tuple[dict[str, str]
     flags: dict[str, str] = {}
     kernels = set(_kernels(wanted, catalogue)) if wanted.book.environment else set()
     known = flags_of(wanted.stack.id, wanted.version)
+    vendor, named = wanted.gpu.vendor.lower(), wanted.recipe.of(wanted.stack.id).attention
     for one in wanted.book.environment:
-        if one.vendor == wanted.gpu.vendor.lower() and kernels & set(one.kernels):
+        if one.vendor == vendor and kernels & set(one.kernels):
             variables |= one.set
-            flags |= {flag: value for flag, value in one.flags.items() if flag in known}
+            flags |= {flag: named.get(vendor, value) for flag, value in one.flags.items() if flag in known}
     if wanted.pools is not None and wanted.book.pool_address:
         variables[wanted.book.pool_address] = OWN_ADDRESS
     layers, deducted = wanted.asked.pipeline_layers, wanted.asked.deduct_graphs

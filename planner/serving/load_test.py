@@ -96,6 +96,7 @@ def _vllm(launch: Launch, workload: Workload, url: str) -> list[Flag]:
             ("--base-url", url),
             ("--model", model),
             ("--tokenizer", launch.wanted.model.hf_repo if gguf else None),
+            ("--trust-remote-code", launch.wanted.recipe.remote_code),
             ("--dataset-name", "random"),
             ("--random-input-len", workload.isl),
             ("--random-output-len", workload.osl),

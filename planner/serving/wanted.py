@@ -13,6 +13,7 @@ from planner.memory.records import MemoryFit
 from planner.scenario import Deployment
 from planner.scenario.legal import can_disaggregate
 from planner.serving.book import EngineBook
+from planner.serving.recipes import Recipe, recipe_of
 
 PREFILL, DECODE = "prefill", "decode"
 
@@ -98,6 +99,17 @@ class Wanted:
     def deployment(self) -> Deployment:
         """Return the deployment with every default in place."""
         return self.fit.deployment
+
+    @property
+    def recipe(self) -> Recipe:
+        """Return what the published recipe of the model says; a GGUF file needs none of it."""
+        return Recipe() if self.checkpoint.endswith(".gguf") else recipe_of(self.model.id)
+
+    @property
+    def load_flags(self) -> dict[str, str]:
+        """Return flags without which the model's own checkpoint is not read."""
+        own = self.checkpoint == self.model.hf_repo
+        return self.recipe.of(self.stack.id).flags if own else {}
 
     @property
     def ranks(self) -> int:

@@ -22,8 +22,9 @@ def test_kimi_k3_on_two_nodes_of_b200_under_vllm(catalogue):
     report = launched(model="kimi-k3", gpu="b200", engine="vllm==0.20.2", context=131072, catalogue=catalogue)
     first, second = line_of(report), line_of(report, node=1)
     begin = shlex.split(
-        "vllm serve moonshotai/Kimi-K3 --host 0.0.0.0 --port 8000 --tensor-parallel-size 8 "
-        "--pipeline-parallel-size 2 --max-model-len 131072 --max-num-seqs 1024 --max-num-batched-tokens 8192 "
+        "vllm serve moonshotai/Kimi-K3 --host 0.0.0.0 --port 8000 --trust-remote-code "
+        "--tensor-parallel-size 8 --pipeline-parallel-size 2 --max-model-len 131072 --max-num-seqs 1024 "
+        "--max-num-batched-tokens 8192 "
         "--gpu-memory-utilization 0.92 --nnodes 2 --node-rank"
     )
     end = ["--master-addr", "$HEAD_ADDRESS", "--master-port", "29501"]

@@ -49,6 +49,7 @@ class SglangWriter:
                 ("--model-path", wanted.checkpoint),
                 ("--load-format", gguf),
                 ("--quantization", gguf),
+                ("--trust-remote-code", wanted.recipe.remote_code),
                 ("--host", "0.0.0.0"),
                 ("--port", wanted.port),
                 ("--tp-size", made.tp * copies),

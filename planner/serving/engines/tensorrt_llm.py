@@ -43,6 +43,7 @@ class TensorRtLlmWriter:
             ("--backend", "pytorch"),
             ("--host", "0.0.0.0"),
             ("--port", wanted.port),
+            ("--trust_remote_code", wanted.recipe.remote_code),
             ("--tp_size", wanted.ranks),
             ("--pp_size", above_one(made.pp)),
             ("--ep_size", above_one(made.ep)),

@@ -44,6 +44,8 @@ class VllmWriter:
                 ("--host", "0.0.0.0"),
                 ("--port", wanted.port),
                 ("--tokenizer", wanted.model.hf_repo if wanted.checkpoint.endswith(".gguf") else None),
+                ("--trust-remote-code", wanted.recipe.remote_code),
+                *wanted.load_flags.items(),
                 ("--tensor-parallel-size", made.tp),
                 ("--pipeline-parallel-size", above_one(made.pp)),
                 ("--data-parallel-size", above_one(made.dp)),
