@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -54,7 +54,7 @@ def seeded(name: str, value: Any) -> str:
     return key
 
 
-def _keep(name: str, value: Any) -> None:
+def keep(name: str, value: Any) -> None:
     """Put a value into the scenario; None takes it out."""
     if value is None:
         scenario().pop(name, None)
@@ -75,12 +75,12 @@ def model_and_gpus() -> None:
     if OWN_MODEL_RECORD in st.session_state:
         models = [OWN_MODEL, *models]
     key = seeded("model", now["model"])
-    _keep("model", st.selectbox("Model", models, key=key))
+    keep("model", st.selectbox("Model", models, key=key))
     key = seeded("gpu", list(now["gpu"]))
     chosen = st.multiselect(
         "Accelerators", book.gpu_ids(), key=key, format_func=gpu_label, max_selections=MOST_GPUS
     )
-    _keep("gpu", tuple(chosen))
+    keep("gpu", tuple(chosen))
 
 
 def lengths() -> None:
@@ -95,13 +95,13 @@ def lengths() -> None:
 def whole(name: str, label: str, most: int, help: str | None = None, least: int = 1) -> None:
     """Ask for a whole number; an empty field is a value that is not given."""
     key = seeded(name, scenario().get(name))
-    _keep(name, st.number_input(label, least, most, None, 1, key=key, help=help))
+    keep(name, st.number_input(label, least, most, None, 1, key=key, help=help))
 
 
 def part(name: str, label: str, least: float, most: float, help: str | None = None) -> None:
     """Ask for a number; an empty field is a value that is not given."""
     key = seeded(name, scenario().get(name))
-    _keep(name, st.number_input(label, least, most, None, format="%.6g", key=key, help=help))
+    keep(name, st.number_input(label, least, most, None, format="%.6g", key=key, help=help))
 
 
 def latencies(of: str) -> tuple[Callable[[], None], Callable[[], None]]:
@@ -120,14 +120,22 @@ def chosen_count(name: str, label: str, counts: tuple[int, ...], none: str) -> N
     places: list[int | None] = [None, *sorted({*counts, *([now] if now else [])})]
     key = seeded(name, now)
     shown = {place: none if place is None else f"{place:,}" for place in places}
-    _keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
+    keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
+
+
+def usual_word(name: str, label: str, words: Sequence[str]) -> str:
+    """Ask for one of some words, of which the first is usual, and return it."""
+    key = seeded(name, scenario().get(name, words[0]))
+    chosen = st.selectbox(label, words, key=key)
+    keep(name, None if chosen == words[0] else chosen)
+    return chosen
 
 
 def one_word(name: str, label: str, words: tuple[str, ...], none: str, help: str | None = None) -> None:
     """Ask for one of some words, of which the first place is a value that is not given."""
     key = seeded(name, scenario().get(name, none))
     chosen = st.selectbox(label, (none, *words), key=key, help=help)
-    _keep(name, None if chosen == none else chosen)
+    keep(name, None if chosen == none else chosen)
 
 
 def chosen_part(name: str, label: str, none: str) -> None:
@@ -136,7 +144,7 @@ def chosen_part(name: str, label: str, none: str) -> None:
     places: list[float | None] = [None, *sorted({*SHARES, *([now] if now else [])})]
     shown = {place: none if place is None else f"{place:.4g}" for place in places}
     key = seeded(name, now)
-    _keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
+    keep(name, st.select_slider(label, places, key=key, format_func=shown.__getitem__))
 
 
 def prices() -> None:
@@ -147,16 +155,21 @@ def prices() -> None:
 
 def _by_gpu(name: str, unit: str, most: float, step: float, disabled: bool = False) -> None:
     """Ask for an amount of each accelerator; an empty field is one that is not given."""
-    held = dict(scenario().get(name, {}))
     for gpu in scenario()["gpu"]:
-        key = seeded(f"{name} {gpu}", held.get(gpu))
-        label = f"{gpu_label(gpu)}, {unit}"
-        usd = st.number_input(label, LOWEST_PRICE, most, None, step, key=key, disabled=disabled)
-        if usd is None:
-            held.pop(gpu, None)
-        else:
-            held[gpu] = usd
-    _keep(name, held or None)
+        amount(name, gpu, unit, most, step, disabled)
+
+
+def amount(name: str, gpu: str, unit: str, most: float, step: float, disabled: bool = False) -> None:
+    """Ask for an amount of one accelerator."""
+    held = dict(scenario().get(name, {}))
+    key = seeded(f"{name} {gpu}", held.get(gpu))
+    label = f"{gpu_label(gpu)}, {unit}"
+    usd = st.number_input(label, LOWEST_PRICE, most, None, step, key=key, disabled=disabled)
+    if usd is None:
+        held.pop(gpu, None)
+    else:
+        held[gpu] = usd
+    keep(name, held or None)
 
 
 def buying() -> None:

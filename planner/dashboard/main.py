@@ -32,7 +32,7 @@ PAGES = tuple(QUESTIONS)
 """They have no icons: browsers would fetch those from elsewhere."""
 
 WITHOUT_QUESTION = ("media", "measure", "catalogue", "accuracy")
-"""Pages that no scenario changes."""
+"""Pages that do not ask about the model at the left."""
 
 
 def main() -> None:
@@ -65,6 +65,8 @@ def show_page(name: str) -> None:
     page = import_module(f"planner.dashboard.views.{name}")
     if name in WITHOUT_QUESTION:
         page.show()
+        if name == "media":
+            _write_link()
         return
     with st.sidebar:
         model_and_gpus()

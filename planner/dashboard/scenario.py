@@ -22,6 +22,7 @@ from planner.cli.options import (
     LOWEST_PRICE,
 )
 from planner.cli.plan_options import MOST_SPARES, MOST_USERS
+from planner.economics import OWN, PURCHASE
 from planner.errors import InvalidInput, PlannerError, shorten, unknown_name
 from planner.planning.traffic import HIGHEST_FACTOR, HOURS, profile_of
 from planner.units import parse_count
@@ -37,7 +38,30 @@ LONGEST_VALUE = 500
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "mlc-llm", "exllamav2")
 WEIGHT_DTYPES = ("bf16", "fp8", "mxfp4", "nvfp4", "int8", "int4", "q4_k_m", "q8_0")
 KV_DTYPES = ("auto", "bf16", "fp8")
-PRICE_KINDS = tuple(kind.value for kind in PriceKind)
+PRICE_KINDS = (*(kind.value for kind in PriceKind), OWN, PURCHASE)
+DENSE = (
+    *("llama-3.1-70b", "llama-3.1-8b", "llama-3.1-405b", "llama-2-7b", "llama-2-13b", "llama-2-70b"),
+    *("gpt-3-175b", "mistral-7b-v0.1", "qwen2.5-7b", "qwen2.5-72b", "qwen3-32b", "olmo-3-7b"),
+)
+"""Dense models that people train, for who asked about one with experts."""
+TRAINING = {
+    "train_dtype": ("bf16", "fp8"),
+    "method": ("full", "lora", "qlora"),
+    "stack": ("stable", "development"),
+}
+"""Words that a training may say, the usual one first."""
+MOST_TRAINING_GPUS, TOKENS_TRAINED = 16_384, (1e9, 1e15)
+MEDIA_FORMATS = ("bf16", "fp16", "fp8", "nvfp4", "mxfp4")
+MEDIA_NUMBERS = {
+    "width": (16, 8192, 16),
+    "height": (16, 8192, 16),
+    "frames": (1, 2001, 4),
+    "latents": (64, 16_384, 64),
+    "octree": (16, 1024, 16),
+    "steps": (1, 200, 1),
+}
+"""Sizes of media that are whole numbers: least, most, step."""
+MOST_GUIDANCE, MEDIA_RATES = 50.0, (0.0001, 10_000.0)
 HOURS_A_DAY = (0.1, 24.0)
 """Least and most hours of a day in which a bought card works."""
 
@@ -198,6 +222,18 @@ FIELDS: Mapping[str, Field] = {
     "utilisation": _number(0.001, 1),
     "peak_utilisation": _number(0.01, 1),
     "spare": _count(MOST_SPARES, "nodes", 0),
+    "train_model": _word("dense model", DENSE),
+    "train_gpus": _count(MOST_TRAINING_GPUS, "GPUs"),
+    **{name: _word(name, words) for name, words in TRAINING.items()},
+    "train_tokens": _number(*TOKENS_TRAINED),
+    "media_model": Field(lambda text, catalogue: catalogue.resolve("media_models", text)),
+    "media_gpu": Field(_read_gpus, ",".join),
+    **{f"media_{name}": _count(most, name, least) for name, (least, most, _) in MEDIA_NUMBERS.items()},
+    "media_guidance": _number(0, MOST_GUIDANCE),
+    "media_weights": _word("format", MEDIA_FORMATS),
+    "media_offload": _word("answer", ("yes",)),
+    "media_price": _prices(HIGHEST_PRICE),
+    "media_rate": _number(*MEDIA_RATES),
 }
 
 
@@ -220,7 +256,7 @@ def read_link(query: Mapping[str, str], catalogue: Catalogue) -> tuple[Scenario,
     refused: list[str] = []
     for name, text in query.items():
         if name not in FIELDS:
-            refused.append(f"{name[:40]} is nothing that a link can set; there are {', '.join(FIELDS)}")
+            refused.append(f"{name[:40]}: {unknown_name('value of a link', name[:40], FIELDS)}")
             continue
         try:
             if len(text) > LONGEST_VALUE:

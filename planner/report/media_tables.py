@@ -45,6 +45,13 @@ MEMORY_COLUMNS = (
     Column("kept", "weights kept", flexible=True),
 )
 
+PARTS_COLUMNS = (
+    Column("gpu", "GPU", show=gpu_label),
+    Column("name", "part"),
+    Column("seconds", "time\ns", right=True, show=_SECONDS),
+    Column("share", "share", right=True, show="{:.0%}".format),
+)
+
 TIME_COLUMNS = (
     Column("name", "part"),
     Column("passes", "passes", right=True, show="{:,.0f}".format),
@@ -116,6 +123,22 @@ def _memory(answer: MediaAnswer, part: MediaPart) -> dict[str, Any]:
         "activation_gib": part.activation_bytes / GIB,
         "kept": HELD[answer.memory.mode] if answer.fits else "do not fit",
     }
+
+
+def parts_table(answers: Sequence[MediaAnswer]) -> Table:
+    """Return the time of a unit part by part on each accelerator that holds the model."""
+    rows = [
+        {
+            "gpu": answer.gpu,
+            "name": part.name,
+            "seconds": part.seconds,
+            "share": part.seconds / answer.time.seconds,
+        }
+        for answer in answers
+        if answer.time is not None
+        for part in answer.time.parts
+    ]
+    return Table(PARTS_COLUMNS, tuple(rows), "Time of a unit by part")
 
 
 def time_table(answer: MediaAnswer) -> Table:

@@ -8,9 +8,17 @@ import streamlit as st
 
 from planner.cli.options import LARGEST_REQUESTS
 from planner.dashboard.asking import ask
-from planner.dashboard.inputs import engine_and_formats, latencies, layout, scenario, whole
+from planner.dashboard.inputs import (
+    buying,
+    engine_and_formats,
+    latencies,
+    layers_on_cpu,
+    layout,
+    scenario,
+    whole,
+)
 from planner.dashboard.launching import show_launch
-from planner.dashboard.scenario import arguments
+from planner.dashboard.scenario import BOUGHT, OFF_GPU, arguments
 from planner.dashboard.showing import show_named, show_rest, show_table, show_token_costs
 from planner.dashboard.text import plain
 from planner.report.buying import buying_sentence
@@ -25,6 +33,7 @@ from planner.report.compare_tables import (
 ASKED = (
     *("model", "gpu", "isl", "osl", "concurrency", "price", "price_kind", "utilisation"),
     *("slo_ttft_s", "slo_tpot_s", "gpus", "tp", "pp", "engine", "weight_dtype", "kv_dtype"),
+    *(*BOUGHT, *OFF_GPU),
 )
 
 
@@ -45,6 +54,9 @@ def show() -> None:
         load_and_limits()
         engine_and_formats()
         layout()
+        layers_on_cpu()
+    with st.expander("Cards that are bought"):
+        buying()
     report: CompareReport = ask("compare", arguments(scenario(), ASKED))
     st.markdown(plain(buying_sentence(report)))
     show_table(figures_table(report), "figures")

@@ -8,161 +8,145 @@ from typing import Any
 import streamlit as st
 
 from planner.catalogue.media import MediaModel, media_models
-from planner.cli.options import HIGHEST_PRICE, LOWEST_PRICE
+from planner.cli.options import HIGHEST_PRICE
 from planner.dashboard.asking import ask, catalogue
-from planner.dashboard.showing import answering, show_named, show_rest, show_sentence, show_table
+from planner.dashboard.inputs import amount, forget, keep, part, scenario, seeded, usual_word
+from planner.dashboard.scenario import MEDIA_FORMATS, MEDIA_NUMBERS, MEDIA_RATES, MOST_GPUS, MOST_GUIDANCE
+from planner.dashboard.showing import (
+    answering,
+    show_named,
+    show_origin,
+    show_rest,
+    show_sentence,
+    show_table,
+)
 from planner.measurement.media import leave_one_out
-from planner.report.media_tables import left_out_table, side_by_side
+from planner.report.media_tables import left_out_table, parts_table, side_by_side
 from planner.report.sentences import gpu_label
-from planner.scenario.media import APPLIES
+from planner.scenario.media import APPLIES, plural
 
-HELD = "media"
-"""Where a session keeps what was chosen here."""
 FIRST = ("mi355x", "b200-sxm", "h200-sxm")
-FORMATS = ("bf16", "fp16", "fp8", "nvfp4", "mxfp4")
 AS_USUAL = "as the usual files"
-MOST_TYPES, MOST_RATE = 8, 10_000.0
-NUMBERS = {
-    "frames": ("Frames", 1, 2001, 4),
-    "latents": ("Latents", 64, 16_384, 64),
-    "octree": ("Resolution of the surface", 16, 1024, 16),
+NAMES = {
+    "frames": "Frames",
+    "latents": "Latents",
+    "octree": "Resolution of the surface",
+    "steps": "Steps",
+    "width": "Width, pixels",
+    "height": "Height, pixels",
 }
-"""Sizes that are whole numbers: label, least, most, step."""
 
 
 def show() -> None:
     """Draw the page."""
-    held: dict[str, Any] = st.session_state.setdefault(HELD, {})
     models = {model.id: model for model in media_models(catalogue())}
-    model = models[_one_of("model", "Model", tuple(models), held)]
-    gpus = st.multiselect(
-        "Accelerators",
-        catalogue().gpu_ids(),
-        held.get("gpu", [gpu for gpu in FIRST if gpu in catalogue().gpu_ids()]),
-        format_func=gpu_label,
-        max_selections=MOST_TYPES,
-        key="media gpu",
-    )
-    held["gpu"] = gpus
-    asked = {"model": model.id, "gpu": gpus, **_unit(model, held)}
-    asked["price"] = _prices(gpus, held)
+    before = scenario().get("media_model", next(iter(models)))
+    name = usual_word("media_model", "Model", tuple(models))
+    if name != before:  # each has sizes that are usual
+        forget("media_guidance", *(f"media_{number}" for number in MEDIA_NUMBERS))
+    model = models[name]
+    gpus = _gpus()
+    asked = {"model": name, "gpu": list(gpus), **_unit(model)}
     if not gpus:
         st.info("Choose at least one accelerator.")
         return
+    asked["price"] = _prices(gpus)
     with answering():
         _compared(asked)
     with answering():
-        _planned(asked, held)
+        _planned(asked, model)
     with answering():
         _flips(asked)
     with answering():
         show_table(left_out_table(leave_one_out(catalogue())), "media left out")
 
 
-def _one_of(name: str, label: str, words: tuple[str, ...], held: dict[str, Any]) -> str:
-    now = held.get(name)
-    chosen = st.selectbox(label, words, words.index(now) if now in words else 0, key=f"media {name}")
-    held[name] = chosen
+def _gpus() -> tuple[str, ...]:
+    known = catalogue().gpu_ids()
+    now = [gpu for gpu in scenario().get("media_gpu", FIRST) if gpu in known]
+    chosen = tuple(
+        st.multiselect(
+            "Accelerators",
+            known,
+            key=seeded("media_gpu", now),
+            format_func=gpu_label,
+            max_selections=MOST_GPUS,
+        )
+    )
+    keep("media_gpu", chosen)
     return chosen
 
 
-def _unit(model: MediaModel, held: dict[str, Any]) -> dict[str, Any]:
+def _unit(model: MediaModel) -> dict[str, Any]:
     """Ask for what is made; it begins as the usual workflow has it."""
-    usual = model.defaults
+    usual, applies = model.defaults, APPLIES[model.makes]
     chosen: dict[str, Any] = {}
     places = iter(st.columns(6))
-    if "size" in APPLIES[model.makes]:
-        sides = []
-        for name in ("width", "height"):
-            with next(places):
-                sides.append(_whole(model, name, name.capitalize(), 16, 8192, 16, getattr(usual, name), held))
-        chosen["size"] = sides
-    for name in APPLIES[model.makes]:
-        if name in NUMBERS:
-            with next(places):
-                chosen[name] = _whole(model, name, *NUMBERS[name], getattr(usual, name), held)
+    names = [*(("width", "height") if "size" in applies else ()), *(one for one in applies if one in NAMES)]
+    for name in (*names, "steps"):
+        with next(places):
+            chosen[name] = _whole(model, name, getattr(usual, name))
+    if "size" in applies:
+        chosen["size"] = [chosen.pop("width"), chosen.pop("height")]
     with next(places):
-        chosen["steps"] = _whole(model, "steps", "Steps", 1, 200, 1, usual.steps, held)
-    with next(places):
-        key = f"media {model.id} guidance"
-        guidance = st.number_input("Guidance", 0.0, 50.0, held.get(key, usual.guidance), 0.5, key=key)
-        chosen["guidance"] = held[key] = guidance
+        chosen["guidance"] = _guidance(model, usual.guidance)
+    forget(*(f"media_{name}" for name in {*MEDIA_NUMBERS} - {*names, "steps"}))
     left, right = st.columns(2)
     with left:
-        form = _one_of("weights", "Weights of the transformer", (AS_USUAL, *FORMATS), held)
+        form = usual_word("media_weights", "Weights of the transformer", (AS_USUAL, *MEDIA_FORMATS))
     with right:
-        offload = st.checkbox(
-            "Let weights that do not fit stay with the host", held.get("offload", False), key="media offload"
-        )
-    held["offload"] = offload
+        key = seeded("media_offload", "media_offload" in scenario())
+        offload = st.checkbox("Let weights that do not fit stay with the host", key=key)
+    keep("media_offload", "yes" if offload else None)
     if form != AS_USUAL:
         chosen["weight_dtype"] = form
     return {**chosen, "offload": offload}
 
 
-def _whole(
-    model: MediaModel,
-    name: str,
-    label: str,
-    least: int,
-    most: int,
-    step: int,
-    usual: int,
-    held: dict[str, Any],
-) -> int:
-    key = f"media {model.id} {name}"
-    number = st.number_input(label, least, most, held.get(key, usual), step, key=key)
-    held[key] = number
-    return int(number)
+def _whole(model: MediaModel, name: str, usual: int) -> int:
+    least, most, step = MEDIA_NUMBERS[name]
+    field = f"media_{name}"
+    key = seeded(f"{field} {model.id}", scenario().get(field, usual))
+    number = int(st.number_input(NAMES[name], least, most, step=step, key=key))
+    keep(field, None if number == usual else number)
+    return number
 
 
-def _prices(gpus: list[str], held: dict[str, Any]) -> dict[str, float] | None:
+def _guidance(model: MediaModel, usual: float) -> float:
+    key = seeded(f"media_guidance {model.id}", scenario().get("media_guidance", usual))
+    guidance = st.number_input("Guidance", 0.0, MOST_GUIDANCE, step=0.5, key=key)
+    keep("media_guidance", None if guidance == usual else guidance)
+    return guidance
+
+
+def _prices(gpus: tuple[str, ...]) -> dict[str, float] | None:
     """Ask for the price of each accelerator."""
-    prices: dict[str, float] = held.setdefault("price", {})
-    if not gpus:
-        return None
     for place, gpu in zip(st.columns(len(gpus)), gpus, strict=True):
         with place:
-            usd = st.number_input(
-                f"{gpu_label(gpu)}, USD per GPU-hour",
-                LOWEST_PRICE,
-                HIGHEST_PRICE,
-                prices.get(gpu),
-                0.05,
-                key=f"media price {gpu}",
-            )
-        if usd is None:
-            prices.pop(gpu, None)
-        else:
-            prices[gpu] = usd
-    found = {gpu: prices[gpu] for gpu in gpus if gpu in prices}
-    return found or None
+            amount("media_price", gpu, "USD per GPU-hour", HIGHEST_PRICE, 0.05)
+    held = scenario().get("media_price", {})
+    return {gpu: held[gpu] for gpu in gpus if gpu in held} or None
 
 
 def _compared(asked: Mapping[str, Any]) -> None:
     report = ask("compare", asked)
     show_sentence(report)
     show_table(side_by_side(report.ranked).without_empty(), "media side")
-    show_named(report, "parts", None, "media")
+    show_named(report, "parts", parts_table(report.answers), "media")
     show_rest(report, "media")
 
 
-def _planned(asked: Mapping[str, Any], held: dict[str, Any]) -> None:
+def _planned(asked: Mapping[str, Any], model: MediaModel) -> None:
     """Say how many accelerators a traffic needs."""
-    rate = st.number_input(
-        "Units a second, on average (empty: no plan)",
-        0.0001,
-        MOST_RATE,
-        held.get("rate"),
-        format="%.6g",
-        key="media rate",
-    )
-    held["rate"] = rate
+    label = f"{plural(model.makes).capitalize()} a second, on average (empty: no plan)"
+    part("media_rate", label, *MEDIA_RATES)
+    rate = scenario().get("media_rate")
     if rate is None:
         return
     report = ask("plan", {**asked, "request_rate": rate})
     show_sentence(report)
     show_table(report.tables()[0], "media plan")
+    show_origin(report, "media plan")
 
 
 def _flips(asked: Mapping[str, Any]) -> None:
@@ -171,3 +155,4 @@ def _flips(asked: Mapping[str, Any]) -> None:
         report = ask("breakeven", asked)
         show_sentence(report)
         show_table(report.tables()[0], "media flips")
+        show_origin(report, "media flips")

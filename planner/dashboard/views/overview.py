@@ -8,7 +8,7 @@ import streamlit as st
 
 from planner.dashboard.asking import ask
 from planner.dashboard.inputs import scenario
-from planner.dashboard.scenario import Scenario, arguments
+from planner.dashboard.scenario import BOUGHT, OFF_GPU, Scenario, arguments
 from planner.dashboard.showing import (
     answering,
     show_figure,
@@ -25,8 +25,8 @@ from planner.report.frontier import FrontierReport
 
 SET_UP = ("model", "gpu", "engine", "weight_dtype", "kv_dtype")
 ASKED = {
-    "compare": (*SET_UP, "isl", "osl", "concurrency", "price", "price_kind"),
-    "fit": (*SET_UP, "context"),
+    "compare": (*SET_UP, *OFF_GPU, *BOUGHT, "isl", "osl", "concurrency", "price", "price_kind"),
+    "fit": (*SET_UP, *OFF_GPU, "context"),
     "frontier": (*SET_UP, "isl", "osl"),
 }
 """A price changes nothing of memory and of this frontier, which are not worked out anew when one moves."""

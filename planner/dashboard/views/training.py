@@ -8,8 +8,8 @@ import streamlit as st
 
 from planner.architecture.training import training_refusal
 from planner.dashboard.asking import OWN_MODEL_RECORD, ask, catalogue
-from planner.dashboard.inputs import scenario
-from planner.dashboard.scenario import OWN_MODEL, arguments
+from planner.dashboard.inputs import keep, scenario, seeded, usual_word
+from planner.dashboard.scenario import DENSE, OWN_MODEL, TOKENS_TRAINED, TRAINING, arguments
 from planner.dashboard.showing import show_figure, show_rest, show_sentence, show_table
 from planner.memory.built import SameModel, architecture_of
 from planner.performance.training_rates import achieved_rows
@@ -18,13 +18,8 @@ from planner.report.sentences import gpu_label
 from planner.report.training import TrainReport
 from planner.report.training_tables import cost_table, energy_table, memory_table, side_by_side, step_table
 
-MODELS = (
-    *("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "llama-2-7b", "llama-2-13b", "llama-2-70b"),
-    *("gpt-3-175b", "mistral-7b-v0.1", "qwen2.5-7b", "qwen2.5-72b", "qwen3-32b", "olmo-3-7b"),
-)
-"""Dense models that people train; the scenario's own stands before them where it is dense."""
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-USUAL_GPUS = 64
+USUAL_GPUS, TRILLION = 64, 10**12
 
 
 def show() -> None:
@@ -46,22 +41,19 @@ def show() -> None:
 
 def _question() -> dict[str, Any]:
     """Ask for what training needs beside model, accelerators and prices."""
-    models = list(MODELS)
-    own = scenario()["model"]
-    if own not in models and _trainable(own):
-        models.insert(0, own)
-    elif own not in models:
+    model = scenario()["model"]
+    if not _trainable(model):
         st.info("The model of the scenario is not dense; training is worked out for dense models alone.")
+        model = usual_word("train_model", "Dense model", DENSE)
     first, second, third = st.columns(3)
     with first:
-        model = st.selectbox("Model", models, models.index(own) if own in models else 1, key="train model")
-        gpus = st.select_slider("GPUs", SIZES, USUAL_GPUS, key="train gpus")
+        gpus = _gpus()
+        tokens = _tokens()
     with second:
-        dtype = st.selectbox("Format of products", ("bf16", "fp8"), key="train dtype")
-        method = st.selectbox("Method", ("full", "lora", "qlora"), key="train method")
+        dtype = usual_word("train_dtype", "Format of products", TRAINING["train_dtype"])
+        method = usual_word("method", "Method", TRAINING["method"])
     with third:
-        stack = st.selectbox("Software", ("stable", "development"), key="train stack")
-        trillions = st.number_input("Tokens, in trillions", 0.001, 1000.0, 1.0, key="train tokens")
+        stack = usual_word("stack", "Software", TRAINING["stack"])
     return {
         **arguments(scenario(), ("gpu", "price", "price_kind")),
         "model": model,
@@ -69,8 +61,24 @@ def _question() -> dict[str, Any]:
         "dtype": dtype,
         "method": method,
         "stack": stack,
-        "tokens": round(trillions * 1e12),
+        "tokens": tokens,
     }
+
+
+def _gpus() -> int:
+    now = scenario().get("train_gpus", USUAL_GPUS)
+    gpus = st.select_slider("GPUs", sorted({*SIZES, now}), key=seeded("train_gpus", now))
+    keep("train_gpus", None if gpus == USUAL_GPUS else gpus)
+    return int(gpus)
+
+
+def _tokens() -> int:
+    least, most = (tokens / TRILLION for tokens in TOKENS_TRAINED)
+    now = scenario().get("train_tokens", TRILLION) / TRILLION
+    trillions = st.number_input("Tokens, in trillions", least, most, key=seeded("train_tokens", now))
+    tokens = round(trillions * TRILLION)
+    keep("train_tokens", None if tokens == TRILLION else float(tokens))
+    return tokens
 
 
 def _trainable(model: str) -> bool:
