@@ -116,7 +116,7 @@ def command(
 
     \b
     Examples:
-      planner launch --model kimi-k3 --gpu b200 --engine vllm==0.20.2
+      planner launch --model kimi-k3 --gpu b200 --engine vllm==0.33.0
       planner launch --model deepseek-r1 --gpu h200 --tp 8 --engine sglang --isl 4k --osl 1k
       planner launch --model llama-3.3-70b --gpu mi300x --format kubernetes --replicas 2
       planner launch --from plan.json --format kubernetes > llama.yaml
