@@ -22,9 +22,10 @@ from scipy.optimize import least_squares
 
 from planner.catalogue import Catalogue, load_catalogue
 from planner.catalogue.training import TrainingModel
-from planner.measurement.training import TrainingPoint, machine_of, training_points, with_model
+from planner.measurement.training import TrainingPoint, checks_file, machine_of, training_points, with_model
 from planner.performance.training import Machine, training_step
 from planner.performance.training_rates import training_model
+from planner.planning.training import spread_of
 from planner.report.sentences import gpu_label
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -134,6 +135,7 @@ def write_page(timed: Timed, catalogue: Catalogue) -> None:
         ("summary", summary(timed, missed)),
         ("runs", runs_table(timed, missed, fitted)),
         ("ratios", ratios_table(timed, missed)),
+        ("lengths", lengths_table(catalogue)),
     ):
         begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->"
         before, rest = page.split(begin)
@@ -175,6 +177,41 @@ def runs_table(timed: Timed, missed: np.ndarray, fitted: np.ndarray) -> str:
             f"| {run.layout}{again} | {run.micro_batch} | {how} | {rate:,.0f} | {rate * math.exp(out):,.0f} "
             f"| {math.expm1(out):+.0%} | {math.expm1(inside):+.0%} |"
         )
+    return "\n".join(lines)
+
+
+def lengths_table(catalogue: Catalogue) -> str:
+    """Return the errors of runs that nothing is fitted to, by length of their sequences."""
+    checks = [(one, machine_of(one, catalogue)) for one in training_points(catalogue, checks_file())]
+    found: dict[tuple[int, str], list[float]] = defaultdict(list)
+    inside: Counter[tuple[int, str]] = Counter()
+    held, base = json.loads(LEFT_OUT.read_text())["without"], training_model(catalogue)
+    for point, machine in checks:
+        model = base.model_copy(update=held[point.source])
+        step = training_step(point.architecture, point.run, with_model(machine, model))
+        missed = math.log(step.tokens_per_s_per_gpu / point.tokens_per_s_per_gpu)
+        key = (point.run.seq_len, point.gpu)
+        low, high = spread_of(model, step)
+        found[key].append(math.expm1(missed))
+        inside[key] += low <= -missed <= high
+    gpus = sorted({gpu for _, gpu in found})
+    named = " | ".join(f"{gpu_label(gpu)}: runs | bias | worst | in the interval" for gpu in gpus)
+    lines = [f"| tokens of a sequence | {named} |", f"|--:|{'--:|' * 4 * len(gpus)}"]
+    for length in sorted({length for length, _ in found}):
+        cells = [f"{length:,}"]
+        for key in [(length, gpu) for gpu in gpus]:
+            errors_of = found.get(key)
+            if errors_of is None:
+                cells += [""] * 4
+                continue
+            worst = max(errors_of, key=abs)
+            cells += [
+                str(len(errors_of)),
+                f"{np.mean(errors_of):+.0%}",
+                f"{worst:+.0%}",
+                str(inside[key]),
+            ]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -67,6 +67,8 @@ class TrainingModel(Sourced):
     """10 and 90 % quantile of ln(measured / predicted) over runs of sources that the fit had not seen."""
     unmeasured: Annotated[float, Field(ge=0)]
     """What an assumed rate adds to either side of the interval [logarithm]. *Assumed.*"""
+    attention_slower: Annotated[float, Field(ge=1)]
+    """Times that attention may take longer than the fit has it, as kernels of other years did."""
 
     @model_validator(mode="after")
     def _consistent(self) -> TrainingModel:

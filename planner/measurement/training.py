@@ -71,6 +71,11 @@ def runs_file() -> Path:
     return serving_directory().parent / "training" / "runs.csv"
 
 
+def checks_file() -> Path:
+    """Return the file of runs that the same sources publish beside, and that nothing is fitted to."""
+    return runs_file().with_name("checks.csv")
+
+
 def training_points(catalogue: Catalogue, path: Path | None = None) -> list[TrainingPoint]:
     """Return the runs of a file, those shipped by default.
 

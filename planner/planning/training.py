@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.catalogue import Catalogue, Gpu, Model
+from planner.catalogue.training import TrainingModel
 from planner.economics import Power, PricePerHour, Use, planned_use, power_of
 from planner.economics.tokens import MILLION, SECONDS_PER_HOUR, usd_per_million_tokens
 from planner.errors import Unsupported
@@ -168,6 +169,28 @@ class Trained:
         return None if rate is None else rate.scaled(by)
 
 
+def spread_of(figures: TrainingModel, step: TrainingStep | None) -> tuple[float, float]:
+    """Return the 10 and 90 % quantile of ln(measured / predicted) for a step.
+
+    Parameters
+    ----------
+    figures : TrainingModel
+        With the quantiles over runs, and how much longer attention may take.
+    step : TrainingStep or None
+        The step; None where a run does not fit.
+
+    Returns
+    -------
+    tuple of float
+        The lower one is wider the more of the step is attention, whose error is taken as independent.
+    """
+    low, high = figures.interval
+    if step is None:
+        return low, high
+    share = step.parts_s["attention"] / step.step_s
+    return -math.hypot(low, math.log1p((figures.attention_slower - 1) * share)), high
+
+
 def run_hours(step: TrainingStep, tokens: float, use: Use) -> float:
     """Return how long a training takes [h].
 
@@ -268,8 +291,8 @@ def trained(
         stated = math.prod(given.get(size, 1) for size in ("tp", "pp", "dp"))
         limit = HOURS_PER_DAY * days
         plan = plan_in_time(plan_of, hours_of, hours=limit, node_gpus=gpu.node_gpus, stated=stated)
-    low, high = figures.interval
     more = figures.unmeasured if any(rate.assumed for rate in rates.values()) else 0.0
+    low, high = spread_of(figures, plan.step)
     try:
         power, no_power = power_of(gpu, catalogue, kw_per_gpu=kw_per_gpu), ""
     except Unsupported as error:

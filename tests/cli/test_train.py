@@ -175,7 +175,7 @@ def test_gpus_are_counted_for_a_number_of_days(planner):
     said = " ".join(ran.out.split())
     assert ran.code == 0
     assert "on 40 x H100-SXM over 5 nodes" in said
-    assert "1 T tokens in 28.5 days (24.5 to 32.5) for USD 54,700" in said
+    assert "1 T tokens in 28.5 days (24.5 to 33.3) for USD 54,700" in said
 
 
 @pytest.mark.parametrize(

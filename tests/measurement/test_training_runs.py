@@ -15,9 +15,10 @@ from statistics import median
 import pytest
 
 from planner.errors import InvalidInput
-from planner.measurement.training import machine_of, runs_file, training_points, with_model
+from planner.measurement.training import checks_file, machine_of, runs_file, training_points, with_model
 from planner.performance.training import training_step
 from planner.performance.training_rates import training_model
+from planner.planning.training import spread_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 TOLERANCE = 0.25
@@ -125,6 +126,7 @@ def test_the_tables_of_the_page_are_what_the_script_writes(catalogue):
         "summary": script["summary"](timed, missed),
         "runs": script["runs_table"](timed, missed, fitted),
         "ratios": script["ratios_table"](timed, missed),
+        "lengths": script["lengths_table"](catalogue),
     }
     for mark, table in made.items():
         shown = page.split(f"<!-- {mark}: begin -->\n")[1].split(f"\n<!-- {mark}: end -->")[0]
@@ -132,6 +134,28 @@ def test_the_tables_of_the_page_are_what_the_script_writes(catalogue):
         for one, other in zip(NUMBER.findall(shown), NUMBER.findall(table), strict=True):
             said, found = (float(text.replace(",", "")) for text in (one, other))
             assert said == pytest.approx(found, rel=0.02, abs=2 if "%" in table else 0), (mark, one, other)
+
+
+def test_runs_that_nothing_is_fitted_to(catalogue):
+    """Short sequences are as near as the fitted runs; of all of them three quarters lie in their interval."""
+    held = json.loads((DOCS / "training.json").read_text())["without"]
+    base = training_model(catalogue)
+    short, inside = [], 0
+    points = training_points(catalogue, checks_file())
+    for point in points:
+        model = base.model_copy(update=held[point.source])
+        step = training_step(
+            point.architecture, point.run, with_model(machine_of(point, catalogue, model), model)
+        )
+        missed = math.log(point.tokens_per_s_per_gpu / step.tokens_per_s_per_gpu)
+        low, high = spread_of(model, step)
+        inside += low <= missed <= high
+        if point.run.seq_len <= 4096:
+            short.append(abs(math.expm1(-missed)))
+    assert len(points) == 76
+    assert inside == 58
+    assert median(short) <= 0.10
+    assert max(short) <= 0.29
 
 
 def test_a_row_that_cannot_be_is_named_with_its_line(catalogue, tmp_path):

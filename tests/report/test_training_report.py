@@ -13,6 +13,7 @@ import pytest
 import planner
 from planner.errors import PlannerError, UnknownName, Unsupported
 from planner.performance.training_rates import training_model
+from planner.planning.training import spread_of
 from planner.report.training_records import FIGURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8")
@@ -81,7 +82,9 @@ def test_figures_follow_from_one_another(h100):
 
 
 def test_every_figure_has_its_interval(catalogue, h100):
-    low, high = training_model(catalogue).interval
+    model, step = training_model(catalogue), {row["part"]: row["share"] for row in h100["step_breakdown"]}
+    low = -math.hypot(model.interval[0], math.log(1 + 0.75 * step["attention"]))
+    high = model.interval[1]
     for name in FIGURES:
         found = h100[name]
         assert found["low"] < found["value"] < found["high"], name
@@ -96,9 +99,8 @@ def test_an_assumed_rate_widens_the_interval_and_is_said(catalogue, report):
     answer = next(answer for answer in report.answers if answer.gpu == "rtx-4090")
     rate = answer.trained.tokens_per_s_per_gpu
     model = training_model(catalogue)
-    assert math.log(rate.high / rate.low) == pytest.approx(
-        model.interval[1] - model.interval[0] + 2 * model.unmeasured
-    )
+    low, high = spread_of(model, answer.trained.plan.step)
+    assert math.log(rate.high / rate.low) == pytest.approx(high - low + 2 * model.unmeasured)
     assert any("nobody measured it" in said for said in answer.warnings)
 
 
