@@ -1,4 +1,4 @@
-"""The smallest inputs that once gave a traceback, no end or a page of text: found by fuzzing and scenarios."""
+"""The smallest inputs that once gave a traceback, no end or a page of text, as fuzzing found them."""
 
 from __future__ import annotations
 
