@@ -30,7 +30,9 @@ LONGEST_S = 3600.0
     help="Longest time of a call; it is given up then.",
 )
 def command(http_port: int | None, hub: bool, seconds: float) -> None:
-    """Serve fit, predict, compare, plan, breakeven, models and gpus as tools, by the Model Context Protocol.
+    """Serve the questions of the command line as tools, by the Model Context Protocol.
+
+    The tools are fit, predict, compare, plan, breakeven, launch, train, achieved, media, models and gpus.
 
     A client starts this command and speaks with it over standard input and output. Tools read the catalogue
     and your own measurements, write nothing, take no path of a file, and ask nobody unless --hub is given.

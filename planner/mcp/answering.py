@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import planner.api
+from planner.api.media_door import is_media
 from planner.catalogue import Catalogue
 from planner.catalogue.imported import check_catalogued, model_from
-from planner.errors import InvalidInput, PlannerError, UnknownName, unknown_name
+from planner.errors import InvalidInput, PlannerError, UnknownName, shorten, unknown_name
 from planner.mcp import arguments
 from planner.mcp.cutting import cut
 from planner.measurement.own_file import own_catalogue
@@ -22,6 +23,9 @@ from planner.scenario.records import Scenario
 
 MOST_ROWS = 50
 INTERNAL = "internal error"
+LAUNCH, MEDIA, MEDIA_ROOT = "launch", "media", "media_models"
+FUNCTIONS = {MEDIA: "predict"}
+"""Functions of tools that have another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,30 @@ TOOLS: Mapping[str, ToolText] = {
         "Say at which price, utilisation, volume, length or load the cheaper of exactly two accelerators "
         "changes, and how sure that is.",
         arguments.BreakEvenAsked,
+    ),
+    "launch": ToolText(
+        "The commands that start it",
+        "Print the command lines of vLLM, SGLang, TensorRT-LLM or llama.cpp on every node, or a Kubernetes "
+        "or Compose file, with memory flags from the fit, and the load test where isl and osl are given. "
+        "Nothing is started.",
+        arguments.LaunchAsked,
+    ),
+    "train": ToolText(
+        "How fast a model trains",
+        "Say how fast a dense language model trains, in what memory, in which layout, and with tokens in how "
+        "many days and at what cost.",
+        arguments.TrainAsked,
+    ),
+    "achieved": ToolText(
+        "What products reach",
+        "Say which rate matrix products reach on accelerators beside the datasheet, by software and date.",
+        arguments.AchievedAsked,
+    ),
+    "media": ToolText(
+        "Pictures, videos, meshes",
+        "Say whether a model of pictures, videos or meshes fits on one accelerator, how long a unit takes, "
+        "with its interval, and what it costs.",
+        arguments.MediaAsked,
     ),
     "models": ToolText(
         "Look up models", "Search the models of the catalogue, or show one in full.", arguments.ModelsAsked
@@ -153,10 +181,26 @@ def _reported(name: str, asked: Scenario, hub: bool) -> tuple[str, dict[str, Any
     """Return what a function of the front door says."""
     book = _catalogue()
     words = asked.model_dump(exclude_unset=True, exclude_none=True)
-    words.setdefault("gpu", getattr(asked, "gpu", None))
-    _check_model(words["model"], book, hub)
-    report = getattr(planner.api, name)(catalogue=book, **words)
-    return str(report.sentence), report.to_dict()
+    if name == MEDIA:
+        check_media(words["model"], book)
+    elif "model" in words:
+        words.setdefault("gpu", getattr(asked, "gpu", None))
+        _check_model(words["model"], book, hub)
+    report = getattr(planner.api, FUNCTIONS.get(name, name))(catalogue=book, **words)
+    record = report.to_dict()
+    if name == LAUNCH:  # as it is pasted, and not once more as objects
+        record = {"text": report.to_text(), **record, "kubernetes": None}
+    return str(report.sentence), record
+
+
+def check_media(name: str, book: Catalogue) -> None:
+    """Refuse what is no media model of the catalogue, and name those that are."""
+    try:
+        book.resolve(MEDIA_ROOT, name)
+    except UnknownName:
+        raise InvalidInput(
+            f"{shorten(name)} is no media model; there are {', '.join(book.ids(MEDIA_ROOT))}"
+        ) from None
 
 
 def _check_model(name: str, book: Catalogue, hub: bool) -> None:
@@ -164,6 +208,8 @@ def _check_model(name: str, book: Catalogue, hub: bool) -> None:
     try:
         check_catalogued(name, book)
     except UnknownName as error:
+        if is_media(book, name):
+            raise InvalidInput(f"{name} is a media model: ask the tool {MEDIA}") from None
         if not hub or name.count("/") != 1 or name.endswith(".json") or Path(name).exists():
             more = "" if hub else "; this server asks no hub (planner mcp --hub lets it)"
             raise InvalidInput(f"{error}{more}") from None
@@ -185,4 +231,11 @@ def _looked_up(name: str, asked: Any) -> tuple[str, dict[str, Any]]:
     text = f"{len(rows)} {name}{matching}"
     if len(rows) > MOST_ROWS:
         text += f", the first {MOST_ROWS} shown; a search narrows them"
-    return text, {"schema": f"planner.{name}/1", "matches": len(rows), name: rows[:MOST_ROWS]}
+    record = {"schema": f"planner.{name}/1", "matches": len(rows), name: rows[:MOST_ROWS]}
+    if name == "models":
+        words = asked.search.casefold().split()
+        media = [one for one in book.ids(MEDIA_ROOT) if all(word in one for word in words)]
+        if media:
+            text += f"; media models: {', '.join(media)}"
+        record["media_models"] = media
+    return text, record

@@ -23,14 +23,16 @@ from mcp.types import (
 
 import planner
 from planner.mcp.answering import TOOLS, Answer, ToolText, answer
+from planner.scenario.records import Scenario
 
 NAME = "planner"
 LOCAL = "127.0.0.1"
 INSTRUCTIONS = (
     "Sizes the serving of language models on accelerators of AMD, NVIDIA and others: does a model fit (fit), "
-    "how fast and at what cost (predict), which accelerator (compare), how many for a traffic (plan), and "
-    "where the cheaper of two changes (breakeven). models and gpus search names. Every figure says where it "
-    "comes from and how sure it is; repeat the interval with the figure."
+    "how fast and at what cost (predict), which accelerator (compare), how many for a traffic (plan), where "
+    "the cheaper of two changes (breakeven), and the commands that start it (launch); training (train, "
+    "achieved) and models of pictures, videos and meshes (media). models and gpus search names. Every figure "
+    "says where it comes from and how sure it is; repeat the interval with the figure."
 )
 
 SECONDS = 60.0
@@ -134,7 +136,7 @@ def _tool(name: str, tool: ToolText, hub: bool) -> Tool:
         name=name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.asked.model_json_schema(),
+        input_schema=schema_of(tool.asked),
         output_schema=OUTPUT,
         annotations=ToolAnnotations(
             title=tool.title,
@@ -144,6 +146,27 @@ def _tool(name: str, tool: ToolText, hub: bool) -> Tool:
             open_world_hint=hub,
         ),
     )
+
+
+def schema_of(asked: type[Scenario]) -> dict[str, Any]:
+    """Return the schema of a tool's arguments, short: a client reads all of them before its first question.
+
+    An argument that may be left out is not said to be null too, though null is taken.
+    """
+    found = asked.model_json_schema()
+    found["properties"] = {k: v for k, v in found["properties"].items() if v.get("type") != "null"}
+    for field in found["properties"].values():
+        choices = [one for one in field.get("anyOf", ()) if one != {"type": "null"}]
+        if len(choices) == 1:
+            del field["anyOf"]
+            field |= choices[0]
+        elif choices:
+            field["anyOf"] = choices
+        if field.get("default", 0) is None:
+            del field["default"]
+        field.pop("title", None)
+    found.pop("title", None)
+    return found
 
 
 def serve(*, http_port: int | None, hub: bool, seconds: float) -> None:

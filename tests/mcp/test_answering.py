@@ -40,6 +40,10 @@ QUESTIONS = {
         "osl": 400,
         "price": {"mi355x": 2.5, "b300": 6},
     },
+    "launch": {"model": "deepseek-r1", "gpu": "h200", "tp": 8, "context": 32768, "isl": 1000, "osl": 400},
+    "train": {"model": "llama-3.1-8b", "gpu": "h100", "gpus": 8, "tokens": 10**9, "price": 2.5},
+    "achieved": {"gpu": "h100,mi300x"},
+    "media": {"model": "flux.1-dev", "gpu": ["rtx-4090"], "size": "1024x1024", "weight_dtype": "fp8"},
     "models": {"search": "kimi"},
     "gpus": {"show": "mi355x"},
 }
@@ -100,7 +104,7 @@ def test_what_does_not_fit_is_an_answer():
         ("fit", {"model": "nobody/no-model", "gpu": "b200"}, "this server asks no hub"),
         ("plan", {**QUESTIONS["plan"], "slo_ttft_s": None}, ""),
         ("breakeven", {**QUESTIONS["breakeven"], "gpu": "b200"}, ""),
-        ("launch", {}, "unknown tool 'launch'"),
+        ("lanch", {}, "unknown tool 'lanch'; nearest: launch"),
     ],
 )
 def test_a_bad_call_is_one_line(name, given, part):
@@ -188,3 +192,44 @@ def test_whatever_the_arguments_the_answer_is_a_record_or_one_line(data):
         assert "\n" not in said.text
     else:
         json.dumps(said.record, allow_nan=False)
+
+
+def test_a_launch_is_text_that_can_be_pasted_and_one_accelerator_s(catalogue):
+    asked = {**QUESTIONS["launch"], "format": "kubernetes"}
+    said = answer("launch", asked)
+    report = planner.launch(**asked, catalogue=catalogue)
+    assert said.record["text"] == report.to_text()
+    assert said.record["kubernetes"] is None
+    assert "gpu" in line("launch", **{**asked, "gpu": "h200,b200"})
+    assert "does not fit" in line("launch", model="kimi-k3", gpu=["b300"], tp=2)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a;b", "$(id)"])
+def test_a_checkpoint_is_printed_and_never_opened(path):
+    said = answer("launch", {**QUESTIONS["launch"], "checkpoint": path})
+    odd = path in ("a;b", "$(id)")  # a path is a name like others: the engine's machine has the file
+    assert (said.record is None) == odd
+    assert "root:" not in json.dumps(said.record)
+
+
+def test_media_and_language_models_are_told_apart():
+    assert "ask the tool media" in line("fit", model="flux.1-dev", gpu="h100")
+    assert "flux.1-dev" in line("media", model="kimi-k3", gpu="h100")
+    found = answer("models", {"search": "flux"})
+    assert found.record["media_models"] == ["flux.1-dev"]
+    assert "flux.1-dev" in found.text
+
+
+def test_schemas_are_short_and_null_is_taken_all_the_same():
+    pytest.importorskip("mcp")
+    from planner.mcp.server import schema_of
+
+    schema = schema_of(TOOLS["fit"].asked)
+    assert schema["properties"]["tp"] == {
+        "maximum": 4096,
+        "minimum": 1,
+        "type": "integer",
+        "description": "Tensor-parallel size.",
+    }
+    assert "null" not in json.dumps([schema_of(tool.asked) for tool in TOOLS.values()])
+    assert answer("fit", {**QUESTIONS["fit"], "tp": None}).record is not None
