@@ -60,6 +60,10 @@ class SweepLog:
         try:
             if out.is_dir():
                 raise IsADirectoryError(None, "Is a directory")
+            if (
+                self.path.is_symlink()
+            ):  # its name can be foreseen, so that somebody else may have put it there
+                raise OSError(None, f"{self.path} is a link, and what it leads to is not written over")
             self._file: IO[bytes] = open(self.path, "r+b" if self.path.exists() else "x+b")  # noqa: SIM115
         except OSError as error:
             raise InvalidInput(f"--out {out}: cannot be written: {error.strerror or error}") from None
