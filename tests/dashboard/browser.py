@@ -129,6 +129,12 @@ def test_answers_tables_and_figures_are_saved(opened, tmp_path):
         page.get_by_test_id("stDownloadButton").get_by_text("CSV").first.click()
     saving.value.save_as(tmp_path / "table.csv")
     assert "," in (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()[0]
+    page.get_by_text("Launch it").click()
+    page.get_by_text("vllm serve meta-llama/Llama-3.1-8B").first.wait_for()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Launch", exact=True).click()
+    saving.value.save_as(tmp_path / "launch.sh")
+    assert "vllm serve" in (tmp_path / "launch.sh").read_text(encoding="utf-8")
     figure = page.locator(".js-plotly-plot").first
     figure.hover()
     with page.expect_download() as saving:
@@ -162,14 +168,15 @@ def test_what_a_user_writes_stays_text(opened, tmp_path):
     assert page.locator("img[src*=example], img[src=x], script:has-text('alert')").count() == 0
 
 
-@pytest.mark.parametrize("name", ["", "fit", "compare", "cost", "plan", "catalogue"])
-def test_a_narrow_screen_is_not_scrolled_sideways(opened, name):
-    page = opened(name)
+def test_a_narrow_screen_is_not_scrolled_sideways(opened, address):
+    page = opened()
     page.set_viewport_size(NARROW)
-    SHOTS["complete"](page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-    shown = page.get_by_test_id("stMainBlockContainer").bounding_box()
-    assert shown["width"] <= NARROW["width"]
+    for name in PAGES:
+        page.goto(f"{address}/{'' if name == PAGES[0] else name}")
+        SHOTS["complete"](page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        shown = page.get_by_test_id("stMainBlockContainer").bounding_box()
+        assert shown["width"] <= NARROW["width"]
 
 
 def test_the_keyboard_reaches_and_moves_everything(opened):

@@ -52,7 +52,7 @@ def show() -> None:
         return
     asked["price"] = _prices(gpus)
     with answering():
-        _compared(asked)
+        _compared(asked, model)
     with answering():
         _planned(asked, model)
     with answering():
@@ -128,9 +128,12 @@ def _prices(gpus: tuple[str, ...]) -> dict[str, float] | None:
     return {gpu: held[gpu] for gpu in gpus if gpu in held} or None
 
 
-def _compared(asked: Mapping[str, Any]) -> None:
+def _compared(asked: Mapping[str, Any], model: MediaModel) -> None:
     report = ask("compare", asked)
     show_sentence(report)
+    st.caption(
+        f"In brackets, and from low to high: 80 % intervals. A unit is one {model.makes}, made on one GPU."
+    )
     show_table(side_by_side(report.ranked).without_empty(), "media side")
     show_named(report, "parts", parts_table(report.answers), "media")
     show_rest(report, "media")
