@@ -150,7 +150,7 @@ def _loads(
 
 def _models(given: Any, book: Catalogue) -> tuple[str | Model, ...]:
     """Return the models, each known to the catalogue or to be found elsewhere."""
-    from planner.catalogue.imported import model_from
+    from planner.planning.question import chosen_model
     from planner.planning.sweeping import values
 
     alone = isinstance(given, str | os.PathLike | Model)
@@ -162,7 +162,7 @@ def _models(given: Any, book: Catalogue) -> tuple[str | Model, ...]:
     for one in [given] if alone else list(given):
         for name in values(one) if isinstance(one, str) else [one]:
             if not isinstance(name, Model):
-                model_from(path_text("model", name), book)
+                chosen_model(path_text("model", name), book)
                 name = os.fspath(name)
             models.append(name)
     if not models:

@@ -89,6 +89,10 @@ class _Media(Report):
         """Return the same as a pandas frame."""
         return frame_of(self.to_records())
 
+    def __repr__(self) -> str:
+        """Return the answer in words."""
+        return f"<{type(self).__name__}: {self.sentence}>"
+
     def _repr_html_(self) -> str:
         import html
 

@@ -116,3 +116,9 @@ def test_a_rate_of_another_span_is_refused(planner, rate):
     ran = planner("plan", "--model", "flux.1-dev", "--gpu", "b200", "--rate", rate)
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "--rate" in ran.err
+
+
+def test_a_sweep_says_that_it_asks_language_models(planner):
+    ran = planner("sweep", "--model", "flux.1-dev", "--gpu", "b200", "--isl", "9", "--osl", "9", "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "flux.1-dev is a media model" in ran.err

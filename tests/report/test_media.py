@@ -33,6 +33,7 @@ def test_it_exports_in_every_form_and_is_made_again(tmp_path, report, catalogue)
     assert re.fullmatch(r"planner\.media_\w+/1", record["schema"])
     assert list(record)[-1] == "reproduction"
     assert report.sentence
+    assert report.sentence in repr(report)
     assert len(report.title) < 200
     assert all(table.rows for table in report.tables())
     assert report.assumptions().rows
