@@ -9,7 +9,7 @@ from planner.errors import InvalidInput, PlannerError
 from planner.planning.training_search import TrainingPlan
 
 MOST_GPUS = 1 << 20
-MOST_TRIES = 64
+MOST_TRIES = 32
 """Numbers of accelerators that are looked at; each is searched for its best layout."""
 
 
@@ -73,7 +73,8 @@ def _fewer(
 ) -> TrainingPlan:
     """Return the run on fewer accelerators as long as that is in time too."""
     for _ in range(MOST_TRIES):
-        count = _down(found.run.gpus - 1, node_gpus, stated)
+        count = _up(math.ceil(found.run.gpus * hours_of(found) / hours), node_gpus, stated)
+        count = min(count, _down(found.run.gpus - 1, node_gpus, stated))
         fewer = _tried(plan_of, count) if count else None
         if fewer is None or hours_of(fewer) > hours:
             break
