@@ -214,7 +214,7 @@ def _breakeven(model: MediaModel, given: dict[str, Any], book: Catalogue) -> Med
     check_kinds(
         {one.gpu: one.price.kind for one in (first, second) if one.price}, bool(given.get("mixed_kinds"))
     )
-    usd = [None if one.price is None else one.price.usd_per_gpu_hour for one in (first, second)]
+    usd = [None if one.price is None else one.price.usd_per_used_hour for one in (first, second)]
     return MediaBreakEvenReport(
         (first, second), media_flip(first.interval_s, second.interval_s, usd[0], usd[1])
     )

@@ -134,7 +134,8 @@ def train(
     total, wanted = _whole("gpus", gpus), _whole("tokens", _count("tokens", tokens))
     limit = _days(days, total, wanted, given)
     terms = terms_given(options)
-    if price_kind not in (OWN, PURCHASE):
+    bought = any(options.get(name) is not None for name in ("purchase", "hours_a_day"))
+    if price_kind not in (OWN, PURCHASE) and not bought:
         terms.pop("kw_per_gpu", None)  # it gives the energy of a rented one too
     prices, unpriced = prices_of(cards, price, price_kind, book, terms)
 

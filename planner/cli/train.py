@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.cli.load_options import Number, network_option
-from planner.cli.money_options import owning_options
+from planner.cli.money_options import owning_options, purchase_options
 from planner.cli.options import (
     Count,
     Fraction,
@@ -192,6 +192,7 @@ run_options = stacked(
 @price_option
 @price_kind_option
 @owning_options
+@purchase_options
 @report_options
 @click.pass_context
 def command(

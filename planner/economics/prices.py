@@ -114,6 +114,11 @@ class PricePerHour:
     caveats: tuple[str, ...] = ()
     used_share: float = 1.0
 
+    @property
+    def usd_per_used_hour(self) -> float:
+        """Return the price of an hour in which the GPU serves, the hours beside it paid [USD/h]."""
+        return self.usd_per_gpu_hour / self.used_share
+
 
 def given_price(usd_per_gpu_hour: float) -> PricePerHour:
     """Return the price that a user states.

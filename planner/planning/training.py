@@ -135,7 +135,7 @@ class Trained:
         per_million = usd_per_million_tokens(
             output_tokens_per_s=rate.value,
             gpus=self.plan.run.gpus,
-            usd_per_gpu_hour=self.price.usd_per_gpu_hour,
+            usd_per_gpu_hour=self.price.usd_per_used_hour,
         )
         return rate.inverse().scaled(rate.value * per_million * TRILLION / MILLION / self.use.served)
 

@@ -101,10 +101,10 @@ class MediaAnswer:
 
     @property
     def usd_per_unit(self) -> float | None:
-        """Return what the time of a unit costs [USD]."""
+        """Return what the time of a unit costs, with the hours in which a bought card idles [USD]."""
         if self.seconds is None or self.price is None:
             return None
-        return self.price.usd_per_gpu_hour * self.seconds / 3600
+        return self.price.usd_per_used_hour * self.seconds / 3600
 
     @property
     def units_per_usd(self) -> float | None:
@@ -114,7 +114,7 @@ class MediaAnswer:
     @property
     def price_text(self) -> str:
         """Return the price in words."""
-        return "no price" if self.price is None else f"{self.price.usd_per_gpu_hour:,.2f} USD/h"
+        return "no price" if self.price is None else f"{self.price.usd_per_used_hour:,.2f} USD/h"
 
     @property
     def provenance(self) -> str:

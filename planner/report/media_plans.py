@@ -238,7 +238,7 @@ class MediaPlanReport(_Media):
         plan, named = self.plans[best.gpu], plural(best.model.makes)
         hours = plan.gpu_hours_per_month
         units = plan.mean_per_s * SECONDS_PER_HOUR * HOURS_PER_MONTH
-        usd = hours * best.price.usd_per_gpu_hour
+        usd = hours * best.price.usd_per_used_hour
         return (
             f"made one after the other, the {units:,.0f} {named} of a month take {hours:,.1f} hours of one "
             f"{gpu_label(best.gpu)}: {usd:,.0f} USD where no GPU waits for the next (--part-nodes pays for "
@@ -308,7 +308,7 @@ class MediaBreakEvenReport(_Media):
             {
                 "gpu": answer.gpu,
                 "seconds": answer.seconds,
-                "usd_per_gpu_hour": None if answer.price is None else answer.price.usd_per_gpu_hour,
+                "usd_per_gpu_hour": None if answer.price is None else answer.price.usd_per_used_hour,
                 "usd_per_unit": answer.usd_per_unit,
                 "flips_at_usd_per_gpu_hour": at,
             }

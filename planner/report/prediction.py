@@ -92,7 +92,7 @@ class PredictAnswer:
         rate = self.figures.get("output_tps_total")
         if self.price is None or rate is None:
             return None
-        usd = self.price.usd_per_gpu_hour / self.price.used_share
+        usd = self.price.usd_per_used_hour
         value, low, high = (
             function(output_tokens_per_s=each, gpus=self.gpus, usd_per_gpu_hour=usd)
             for each in (rate.value, rate.low, rate.high)

@@ -191,3 +191,22 @@ def test_days_that_cannot_be_are_refused(planner, words, said):
     ran = planner("train", "--model", "llama-3.1-8b", "--gpu", "h100", *words.split())
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert said in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "cost"),
+    [
+        (("train", "--model", "llama-2-7b", "--gpus", "1", "--method", "qlora"), "usd_per_trillion_tokens"),
+        (("predict", "--model", "flux.1-dev", "--offload"), "usd_per_unit"),
+    ],
+)
+def test_a_bought_card_costs_more_a_unit_the_less_it_is_used(planner, words, cost):
+    """An hour of use costs card x 24 / hours + kW x USD/kWh."""
+    used = {}
+    for hours in (4, 24):
+        bought = ("--gpu", "rtx-4090", "--purchase", "1599", "--hours-a-day", str(hours), "--kw", "0.5")
+        record = json.loads(planner(*words, *bought, "--electricity", "0.2", "--json").out)
+        value = record[cost] if isinstance(record[cost], float) else record[cost]["value"]
+        used[hours] = value
+    card = 1599 * 0.05 / (1 - 1.05**-3) / 8760
+    assert used[4] / used[24] == pytest.approx((6 * card + 0.1) / (card + 0.1), rel=1e-3)
