@@ -68,6 +68,12 @@ start_options = stacked(
         help="What the engine loads, where the catalogue names no checkpoint.",
     ),
     click.option(
+        "--block-size",
+        type=Count(1, 4096, "tokens"),
+        metavar="TOKENS",
+        help="Tokens of a block of the KV cache.  [default: the engine's]",
+    ),
+    click.option(
         "--image", metavar="IMAGE", help="Container image.  [default: the engine's own for this version]"
     ),
     click.option(

@@ -137,6 +137,11 @@ def has_experts(architecture: Architecture) -> bool:
     return any(tensor.expert for tensor, _ in architecture.counted_tensors())
 
 
+def has_latent(architecture: Architecture) -> bool:
+    """Return whether a model has a latent KV cache (MLA)."""
+    return any(mixing.kind == "mla" for layer in architecture.layer_kinds() for mixing in layer.mixings())
+
+
 def facts_of(wanted: Wanted, *, manifest: str = "command") -> dict[str, int]:
     """Return what refusals are about, as numbers; yes is 1.
 
@@ -165,6 +170,11 @@ def facts_of(wanted: Wanted, *, manifest: str = "command") -> dict[str, int]:
         "dense": int(not has_experts(wanted.architecture)),
         "odd_ep": int(made.ep not in (1, ranks)),
         "pools": int(wanted.pools is not None),
+        "amd_mla_blocks": int(
+            wanted.gpu.vendor.lower() == "amd"
+            and wanted.asked.block_size != 1
+            and has_latent(wanted.architecture)
+        ),
         "text_only": int(made.text_only),
         "partition": int(made.pipeline_layers is not None),
         "kubernetes": int(manifest == "kubernetes"),

@@ -213,6 +213,7 @@ REFUSED = {
         ({**BIG, "tp": 16, "dp": 2, "ep": 32}, "(TP 16 x PP 1) must lie in one node of 8"),
         ({**PLAIN, "tp": 8, "dp": 2}, "with --dp 1 and --replicas 2"),
         ({**PLAIN, "tp": 2, "speculative_tokens": 2}, "name a draft model with --draft-model"),
+        ({**BIG, "gpu": "mi300x", "tp": 8, "engine": "vllm==0.10.2"}, "give --block-size 1"),
         ({**PLAIN, "tp": 1, "pp": 2, "disaggregated": (2, 2)}, "not known to work over pipeline stages"),
     ],
     "sglang": [

@@ -8,7 +8,7 @@ import pytest
 
 from planner.catalogue import load_catalogue
 from planner.catalogue.stacks import parse_version
-from planner.errors import InvalidInput
+from planner.errors import IllegalDeployment, InvalidInput
 from planner.serving.book import launch_book
 from planner.serving.flags import flags_of
 from planner.serving.recipes import recipe_of, recipes
@@ -105,3 +105,12 @@ def test_a_version_that_nobody_examined_is_said() -> None:
 def test_pools_have_their_own_numbers_of_servers() -> None:
     with pytest.raises(InvalidInput, match="replicas"):
         launched(model="llama-3.1-8b", gpu="h100", context=8192, disaggregated=(1, 1), replicas=3)
+
+
+def test_latent_caches_on_amd_had_blocks_of_one_token() -> None:
+    asked = {"model": "deepseek-r1", "gpu": "mi300x", "tp": 8, "context": 32768, "engine": "vllm==0.10.2"}
+    with pytest.raises(IllegalDeployment, match="block-size 1"):
+        launched(**asked)
+    assert flags_in(line_of(launched(**asked, block_size=1)))["--block-size"] == "1"
+    assert "--block-size" not in line_of(launched(**{**asked, "engine": "vllm==0.12.0"}))
+    assert "--block-size" not in line_of(launched(**{**asked, "gpu": "h200"}))
