@@ -77,7 +77,7 @@ class LaunchReport(Report):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what the user should know of the fit, and of what is started."""
-        return launch_notes(self.launch, self.form)
+        return launch_notes(self.launch, self.form, self.name)
 
     @property
     def objects(self) -> list[dict[str, Any]]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from planner.catalogue.stacks import parse_version
 from planner.serving.flags import newest_examined
+from planner.serving.kubernetes import base_name, services
 from planner.serving.launching import Launch
 from planner.serving.wanted import Wanted
 
+ROUTER = "a router must stand in front of the servers; its command is a part of the launch"
 
-def launch_notes(launch: Launch, form: str) -> tuple[str, ...]:
+
+def launch_notes(launch: Launch, form: str, name: str | None = None) -> tuple[str, ...]:
     """Return what a user should know of a launch, each thing once.
 
     Parameters
@@ -19,6 +23,8 @@ def launch_notes(launch: Launch, form: str) -> tuple[str, ...]:
         The servers.
     form : str
         What it is asked for as, such as ``command`` or ``kubernetes``.
+    name : str, optional
+        Of the Kubernetes objects; that of the model by default.
 
     Returns
     -------
@@ -34,6 +40,8 @@ def launch_notes(launch: Launch, form: str) -> tuple[str, ...]:
         )
     if launch.image is None and form == "command":
         found.append(f"no image of {wanted.stack.name} {wanted.version_text} for {wanted.gpu.id} is known")
+    if wanted.pools is not None:
+        found.append(_router(launch, name) if form == "kubernetes" else ROUTER)
     if form == "kubernetes" and wanted.nodes > 1:
         found.append(
             "pods of several nodes talk over the pod network unless they are given a fast one: add your "
@@ -43,14 +51,21 @@ def launch_notes(launch: Launch, form: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _router(launch: Launch, name: str | None) -> str:
+    """Return how the router finds the servers of a manifest, which has none: no image of it is known."""
+    text = shlex.join(launch.router())
+    for service in services(launch, name):
+        variable = service.removeprefix(f"{base_name(launch, name)}-").replace("-", "_").upper()
+        text = text.replace(f"'http://${variable}:", f"'http://{service}:")
+    return f"a router must stand in front of the servers, in a pod of your own: {text.replace(chr(39), '')}"
+
+
 def _of_fit(wanted: Wanted) -> Iterator[str]:
     if any(one.name == "context" and "input and output" in one.provenance for one in wanted.fit.assumptions):
         yield (
             f"the longest request is input and output alone, {wanted.fit.context:,} tokens: give --context "
             "to leave room for what a chat template or a client adds"
         )
-    if wanted.pools is not None:
-        yield "a router must stand in front of the servers; its command is a part of the launch"
     if wanted.shares_experts and wanted.stack.id == "sglang":
         yield "SGLang divides dense layers over all ranks; the fit counts one for each copy of attention"
 

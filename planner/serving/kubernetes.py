@@ -73,7 +73,7 @@ def manifest(launch: Launch, *, name: str | None = None, secret: str | None = No
     Unsupported
         Where no image or no resource is known.
     """
-    base = checked("name", name) if name is not None else label_of(launch.wanted.model.id)
+    base = base_name(launch, name)
     held = checked("hf_secret", secret) if secret is not None else HF_SECRET
     objects: list[Object] = [_config(base, launch)] if launch.files else []
     several = launch.wanted.nodes > 1
@@ -83,6 +83,17 @@ def manifest(launch: Launch, *, name: str | None = None, secret: str | None = No
             objects.append(make(called, base, replace(server, copies=copies), launch, held))
             objects.append(_service(called, launch, several=several))
     return objects
+
+
+def base_name(launch: Launch, name: str | None) -> str:
+    """Return what the names of the objects begin with: the user's name, else that of the model."""
+    return checked("name", name) if name is not None else label_of(launch.wanted.model.id)
+
+
+def services(launch: Launch, name: str | None) -> list[str]:
+    """Return the names of the services of a manifest."""
+    base = base_name(launch, name)
+    return [called for server in launch.servers for called, _ in _names(base, server)]
 
 
 def _names(base: str, server: Server) -> list[tuple[str, int]]:

@@ -114,3 +114,13 @@ def test_latent_caches_on_amd_had_blocks_of_one_token() -> None:
     assert flags_in(line_of(launched(**asked, block_size=1)))["--block-size"] == "1"
     assert "--block-size" not in line_of(launched(**{**asked, "engine": "vllm==0.12.0"}))
     assert "--block-size" not in line_of(launched(**{**asked, "gpu": "h200"}))
+
+
+def test_a_manifest_of_pools_says_how_a_router_reaches_its_services() -> None:
+    asked = {"model": "llama-3.1-8b", "gpu": "h100", "context": 8192, "disaggregated": (1, 12)}
+    report = launched(**asked, format="kubernetes", name="eight")
+    (note,) = (one for one in report.warnings if "router" in one)
+    urls = [word for word in note.split() if word.startswith("http")]
+    names = [one["metadata"]["name"] for one in report.objects if one["kind"] == "Service"]
+    assert urls == [f"http://{name}:8000" for name in names]
+    assert "$" not in note
