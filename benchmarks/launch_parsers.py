@@ -260,6 +260,8 @@ DEPLOYMENTS: tuple[dict[str, Any], ...] = (
     },
     {"model": "kimi-k3", "gpu": "b200", "context": 131072},
     {"model": "kimi-k3", "gpu": "mi355x", "context": 131072},
+    {"model": "mistral-large-3", "gpu": "b200", "tp": 8, "context": 32768},
+    {"model": "gpt-oss-120b", "gpu": "mi355x", "context": 32768},
     {"model": "deepseek-r1", "gpu": "h200", "tp": 8, "dcp": 8, "context": 65536},
     {"model": "deepseek-r1", "gpu": "h200", "dp": 16, "ep": 16, "context": 32768},
     {"model": "deepseek-r1", "gpu": "h200", "tp": 8, "disaggregated": (8, 16), "context": 32768},
