@@ -95,7 +95,7 @@ def _again(function: str, book: Catalogue, asked: Asked, **changed: Any) -> Aske
 
 def _alone(asked: Asked, record: Asked) -> bool:
     """Return whether one accelerator answered in a layout that was given, so that it may be asked again."""
-    return "gpu" in record and "," not in str(asked["gpu"]) and "tp" in asked
+    return "gpu" in record and "," not in str(asked["gpu"]) and asked.get("tp") is not None
 
 
 def _fit_agrees(book: Catalogue, asked: Asked, record: Asked, rng: random.Random) -> Iterator[str]:

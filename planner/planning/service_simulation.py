@@ -35,6 +35,7 @@ from planner.performance.simulation import (
     TabulatedStepTimes,
     Trace,
     UniformLength,
+    check_number,
     simulate,
 )
 from planner.planning.load import Load, check_drafts, deployment_of, judged, load_of
@@ -397,6 +398,7 @@ def _lengths(workload: Workload, load: SimulatedLoad, lanes: int, longest: int) 
 def _requests(workload: Workload, load: SimulatedLoad, lanes: int) -> int | None:
     """Return the requests of one lane."""
     if load.requests is not None:
+        check_number(load.requests)
         return -(-load.requests // lanes)
     if load.trace is not None and workload.concurrency is None and workload.request_rate is None:
         return None

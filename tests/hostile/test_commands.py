@@ -115,6 +115,8 @@ def test_ctrl_c_while_it_works_leaves_no_file(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
+        # A shell that runs the tests in the background has Ctrl-C ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert made.stdout.readline() == "on\n"
     time.sleep(1)

@@ -18,7 +18,7 @@ from planner.performance.simulation.overload import Flow
 from planner.performance.simulation.records import Batching, KvPool
 from planner.performance.simulation.requests import Requests
 from planner.performance.simulation.result import SimulationResult
-from planner.performance.simulation.run import simulate
+from planner.performance.simulation.run import check_number, simulate
 from planner.performance.simulation.summary import Summary
 from planner.performance.simulation.tabulated import TabulatedStepTimes
 from planner.performance.simulation.times import StepTimes
@@ -49,5 +49,6 @@ __all__ = [
     "Trace",
     "UniformLength",
     "Window",
+    "check_number",
     "simulate",
 ]

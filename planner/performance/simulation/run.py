@@ -114,6 +114,20 @@ def simulate(
         progress=progress,
     )
     machine.run()
+    if warmup is not None and sorted(machine.source.arrival_s)[warmup] == max(machine.source.arrival_s):
+        # Users of a closed loop whose requests are alike come back together: between them nothing is steady.
+        return simulate(
+            step_times=step_times,
+            pool=pool,
+            batching=batching,
+            arrivals=arrivals,
+            lengths=lengths,
+            requests=requests,
+            seed=seed,
+            measure="all",
+            slo=slo,
+            progress=progress,
+        )
     return _result(machine, isl, osl, warmup, cv, slo, seed)
 
 
@@ -165,12 +179,30 @@ def _count(requests: int | None, arrivals: object, lengths: object) -> int:
                 "requests: say how many are to be simulated; only a trace has a number of its own"
             )
         return len(trace)
+    check_number(requests)
+    return requests
+
+
+def check_number(requests: int) -> None:
+    """Refuse a number of requests that cannot be simulated.
+
+    Parameters
+    ----------
+    requests : int
+        How many are asked for.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no whole number from 1 to `MOST_REQUESTS`.
+    """
+    if isinstance(requests, bool) or not isinstance(requests, int):
+        raise InvalidInput(f"requests: {shorten(requests)} is no whole number")
     if not 1 <= requests <= MOST_REQUESTS:
         nearest = 1 if requests < 1 else MOST_REQUESTS
         raise InvalidInput(
             f"requests: {requests:,} is not from 1 to {MOST_REQUESTS:,}; the nearest is {nearest:,}"
         )
-    return requests
 
 
 def _result(

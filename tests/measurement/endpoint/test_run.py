@@ -190,7 +190,14 @@ def test_a_file_that_is_there_is_not_written_over(capsys, tmp_path, quick):
 def started(url, file, *words):
     program = "from planner.cli import main; main(prog_name='planner')"
     command = [sys.executable, "-c", program, "measure", "endpoint", url, *words, "--save", str(file)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A shell that runs the tests in the background has Ctrl-C ignored, and children inherit that.
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
 
 
 def until(condition):

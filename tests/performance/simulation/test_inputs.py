@@ -74,6 +74,8 @@ def stream(seed: int = 0) -> np.random.Generator:
         (lambda: simulated(requests=0), "requests: 0 is not from 1 .* the nearest is 1"),
         (lambda: simulated(requests=10**9), "the nearest is 10,000,000"),
         (lambda: simulated(requests=None), "say how many"),
+        (lambda: simulated(requests=""), "requests: '' is no whole number"),
+        (lambda: simulated(requests=2.5), "requests: 2.5 is no whole number"),
         (lambda: simulated(seed=-1), "seed: -1 is below zero"),
         (lambda: simulated(warmup_share=1), "warmup_share: 1 is no share"),
         (lambda: Trace.from_lists("log", [], [], []), "log: the trace has no request"),

@@ -83,6 +83,14 @@ def test_in_a_closed_loop_the_first_request_of_each_user_is_warm_up():
     assert few.requests.measured.all()
 
 
+def test_users_who_all_come_back_at_once_leave_no_steady_span():
+    alike = {"arrivals": ClosedLoop(concurrency=16), "requests": 20, "lengths": fixed(1, 1)}
+    result = simulated(**alike)
+    assert result.window.measure == "all"
+    assert np.unique(result.requests.arrival_s[16:]).size == 1
+    assert result.output_tps == simulated(**alike, measure="all").output_tps > 0
+
+
 def test_goodput_counts_the_requests_that_keep_every_limit():
     slo = LatencySlo(ttft_s=0.15, tpot_s=0.02, share=0.9)
     result = simulated(arrivals=PoissonArrivals(rate_per_s=4), requests=500, slo=slo)
