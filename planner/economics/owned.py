@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.catalogue import Catalogue, Figure, Gpu, Price, PriceKind
+from planner.economics.listed import AS_LISTED, OF_MACHINE, list_price, power_with_machine
 from planner.economics.owning import OwningTerms, owning_price
 from planner.economics.prices import OWNING_ARGUMENTS, PricePerHour
 from planner.economics.use import GIVEN_BY_YOU, Use
@@ -18,6 +19,12 @@ USUAL_TERMS = "inferencex"
 
 INFERRED = "inferred"
 """Confidence of a capex that is worked out from what owning costs at hyperscaler volume: nobody quoted it."""
+
+STAND_INS = {
+    "capex_usd_per_gpu": ("the capex is the list price of the card without the machine around it", "--capex"),
+    "kw_per_gpu": ("the power its TDP and an assumed one of that machine", "--kw"),
+}
+"""By field, what stands in for it of a card that is sold to anybody, and the option for a better figure."""
 
 BY_GPU = ("capex_usd_per_gpu", "kw_per_gpu", "price_usd")
 """Fields that differ from one accelerator to the next, and so may be given by its name."""
@@ -37,12 +44,15 @@ class Owned:
         By field, what was taken from the catalogue.
     quotes : tuple of Price
         What others publish as the cost of owning a server of it, for comparison.
+    stood_in : tuple of str
+        Fields of `STAND_INS` that nobody published.
     """
 
     terms: OwningTerms
     provenance: dict[str, str]
     figures: dict[str, Figure]
     quotes: tuple[Price, ...] = ()
+    stood_in: tuple[str, ...] = ()
 
     @property
     def price(self) -> PricePerHour:
@@ -53,7 +63,8 @@ class Owned:
     def caveats(self) -> tuple[str, ...]:
         """Return what nobody quoted or counted, how to give it, and what others say of it."""
         capex = self.figures.get("capex_usd_per_gpu")
-        said, options = [], []
+        said = [STAND_INS[name][0] for name in self.stood_in]
+        options = [STAND_INS[name][1] for name in self.stood_in]
         if capex is not None and capex.confidence == INFERRED:
             said.append("the capex is implied at hyperscaler volume (inferred)")
             options.append("--capex")
@@ -62,7 +73,7 @@ class Owned:
             options.append("--staff")
         if not said:
             return ()
-        found = [f"{' and '.join(said)}; give your own with {' and '.join(options)}"]
+        found = [f"{_all_of(said)}; give your own with {_all_of(options)}"]
         others = [_alternative(one) for one in capex.alternatives] if capex is not None else []
         others += [_server(one) for one in self.quotes]
         if others:
@@ -105,13 +116,21 @@ def owned_terms(gpu: Gpu, catalogue: Catalogue, given: Mapping[str, Any] | None 
                 del asked[name]
     power_in = _power_in_colocation(catalogue, asked)
     unbilled = ("electricity_usd_per_kwh", "pue") if power_in else ()
-    usual = _usual(gpu, catalogue, asked)
+    usual, stood_in = _usual(gpu, catalogue, asked)
     figures = {name: figure for name, figure in usual.items() if name not in unbilled}
     values = {name: figure.value for name, figure in figures.items()}
     terms = OwningTerms(**{**values, "power_in_colocation": power_in, **asked})
     said = {name: f"{figure.confidence}, {figure.date}" for name, figure in figures.items()}
+    if "capex_usd_per_gpu" in stood_in:
+        said["capex_usd_per_gpu"] = f"{AS_LISTED}, {said['capex_usd_per_gpu']}"
+    if "kw_per_gpu" in stood_in:
+        said["kw_per_gpu"] = OF_MACHINE
     quotes = tuple(quote for quote in catalogue.prices(gpu.id) if quote.kind == PriceKind.TCO_OWN)
-    return Owned(terms, {**said, **dict.fromkeys(asked, GIVEN_BY_YOU)}, figures, quotes)
+    return Owned(terms, {**said, **dict.fromkeys(asked, GIVEN_BY_YOU)}, figures, quotes, stood_in)
+
+
+def _all_of(said: list[str]) -> str:
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
 
 
 def _alternative(figure: Figure) -> str:
@@ -156,8 +175,10 @@ def _of_gpu(values: Mapping[str, float], gpu: Gpu, catalogue: Catalogue) -> floa
     return values[names[0]] if names else None
 
 
-def _usual(gpu: Gpu, catalogue: Catalogue, asked: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return the catalogue's figures for what is not given."""
+def _usual(
+    gpu: Gpu, catalogue: Catalogue, asked: Mapping[str, Any]
+) -> tuple[dict[str, Figure], tuple[str, ...]]:
+    """Return the catalogue's figures for what is not given, and the fields in which another one stands in."""
     terms = entry(catalogue, "owning_terms", USUAL_TERMS)
     found: dict[str, Figure | None] = {
         "cost_of_capital": terms.cost_of_capital,
@@ -169,6 +190,14 @@ def _usual(gpu: Gpu, catalogue: Catalogue, asked: Mapping[str, Any]) -> dict[str
     bought = entry(catalogue, "owning", gpu.id) if gpu.id in catalogue.ids("owning") else None
     found["capex_usd_per_gpu"] = bought.capex if bought else None
     found["kw_per_gpu"] = all_in_power(gpu, catalogue)
+    stood_in: tuple[str, ...] = ()
+    price = list_price(gpu, catalogue)
+    if price is not None:  # a card, of which one machine holds one or a few
+        others = {"capex_usd_per_gpu": price, "kw_per_gpu": power_with_machine(gpu)}
+        stood_in = tuple(
+            name for name, other in others.items() if found[name] is None and other and name not in asked
+        )
+        found |= {name: others[name] for name in stood_in}
     figures = {name: figure for name, figure in found.items() if name not in asked and figure is not None}
     for name, figure in figures.items():
         if name == "kw_per_gpu":
@@ -179,7 +208,7 @@ def _usual(gpu: Gpu, catalogue: Catalogue, asked: Mapping[str, Any]) -> dict[str
     ):
         if name not in figures and name not in asked:
             raise Unsupported(f"{gpu.id}: no {what} is known, so no cost of owning; give it: {option}")
-    return figures
+    return figures, stood_in
 
 
 def all_in_power(gpu: Gpu, catalogue: Catalogue) -> Figure | None:

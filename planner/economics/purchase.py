@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from planner.catalogue import Catalogue, Figure, Gpu
+from planner.economics.listed import AS_LISTED, OF_MACHINE, list_price, power_with_machine
 from planner.economics.owned import entry
 from planner.economics.owning import Rate, Usd, capital_recovery_factor
 from planner.economics.prices import OWNING_ARGUMENTS, PURCHASE, CostPart, PricePerHour
@@ -16,9 +17,6 @@ from planner.errors import InvalidInput, Unsupported
 from planner.scenario.records import Plain, Scenario
 
 HOURS_PER_DAY = 24.0
-HOST_W = 100.0
-"""What the machine around a card draws beside it, where no power is given (assumed) [W]."""
-
 BY_GPU = ("price_usd", "kw_per_gpu")
 """Terms that may be given by the name of a card."""
 
@@ -126,12 +124,13 @@ def bought_price(gpu: Gpu, catalogue: Catalogue, given: Mapping[str, Any] | None
     listed = list_price(gpu, catalogue)
     if listed is not None:
         values["price_usd"] = listed.value
-        said["price_usd"] = f"list price, {listed.confidence}, {listed.date}"
+        said["price_usd"] = f"{AS_LISTED}, {listed.confidence}, {listed.date}"
     elif "price_usd" not in asked:
         raise Unsupported(f"{gpu.id}: no price of buying one is known; give it: --purchase {gpu.id}=USD")
-    if gpu.power.tdp is not None:
-        values["kw_per_gpu"] = (gpu.power.tdp.value + HOST_W) / 1e3
-        said["kw_per_gpu"] = f"TDP and {HOST_W:g} W of its machine, assumed"
+    power = power_with_machine(gpu)
+    if power is not None:
+        values["kw_per_gpu"] = power.value / 1e3
+        said["kw_per_gpu"] = OF_MACHINE
     elif "kw_per_gpu" not in asked:
         raise Unsupported(f"{gpu.id}: no power is known; give it: --kw {gpu.id}=KW")
     terms = PurchaseTerms(**{**values, **asked})
@@ -147,14 +146,6 @@ def usual_terms(catalogue: Catalogue) -> dict[str, Figure]:
         "electricity_usd_per_kwh": terms.electricity,
         "cost_of_capital": terms.cost_of_capital,
     }
-
-
-def list_price(gpu: Gpu, catalogue: Catalogue) -> Figure | None:
-    """Return the list price of a card, or None."""
-    if gpu.id not in catalogue.ids("purchases"):
-        return None
-    figure: Figure = entry(catalogue, "purchases", gpu.id).price
-    return figure
 
 
 def only_bought(gpus: Iterable[Gpu], catalogue: Catalogue) -> bool:

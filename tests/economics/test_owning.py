@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.catalogue import load_catalogue
 from planner.economics import (
     OwningTerms,
     book_view,
@@ -244,6 +245,38 @@ def test_the_power_of_a_chip_alone_is_never_taken(catalogue):
         owned_terms(card, catalogue, {"capex_usd_per_gpu": 10_000})
     stated = {"capex_usd_per_gpu": 10_000, "kw_per_gpu": {"a100": 0.8}}
     assert owned_terms(card, catalogue, stated).terms.kw_per_gpu == 0.8
+
+
+def test_a_card_without_a_capex_is_owned_at_its_list_price(catalogue):
+    found = owned_terms(catalogue.gpu("rx-7900-xtx"), catalogue)
+    assert found.stood_in == ("capex_usd_per_gpu", "kw_per_gpu")
+    # 999 USD, and 355 W beside 100 W of the machine, at 10 % over 4 years and 130 USD per kW-month.
+    assert (found.terms.capex_usd_per_gpu, found.terms.kw_per_gpu) == (999, 0.455)
+    expected = 999 * 0.1 / (1 - 1.1**-4) / 8760 + 0.455 * 130 * 12 / 8760
+    assert found.price.usd_per_gpu_hour == pytest.approx(expected)
+    assert found.provenance["capex_usd_per_gpu"] == "list price, published, 2022-12"
+    assert found.provenance["kw_per_gpu"] == "TDP and 100 W of its machine, assumed"
+    assert found.caveats == (
+        "the capex is the list price of the card without the machine around it, the power its TDP and an "
+        "assumed one of that machine and no staff is counted; give your own with --capex, --kw and --staff",
+    )
+
+
+def test_what_is_given_goes_before_the_list_price(catalogue):
+    card = catalogue.gpu("rx-7900-xtx")
+    found = owned_terms(card, catalogue, {"capex_usd_per_gpu": 1500, "kw_per_gpu": {"rx-7900-xtx": 0.6}})
+    assert (found.terms.capex_usd_per_gpu, found.terms.kw_per_gpu, found.stood_in) == (1500, 0.6, ())
+    assert found.caveats == ("no staff is counted; give your own with --staff",)
+
+
+def test_a_capex_goes_before_a_list_price_and_without_either_none_is_made_up(catalogue, tmp_path):
+    price = "{value: 999 USD, source: a shop, date: 2026-01}"
+    own = tmp_path / "own.yaml"
+    own.write_text(f"purchases:\n  h100-sxm: {{price: {price}}}\n", encoding="utf-8")
+    found = owned_terms(catalogue.gpu("h100-sxm"), load_catalogue(own))
+    assert (found.terms.capex_usd_per_gpu, found.terms.kw_per_gpu, found.stood_in) == (26_000, 1.37, ())
+    with pytest.raises(Unsupported, match="no price of buying one is known"):
+        owned_terms(catalogue.gpu("a100"), catalogue)
 
 
 @pytest.mark.parametrize(
