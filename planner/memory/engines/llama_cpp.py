@@ -82,9 +82,10 @@ class LlamaCppRule:
 
     def request_bytes(self, setup: Setup, tokens: int) -> float:
         """Return what one sequence of so many tokens takes over all devices [bytes]."""
-        return sum(self._request_bytes(setup, stage, tokens) for stage in range(len(setup.stages)))
+        return self._request_bytes(setup, None, tokens)
 
-    def _request_bytes(self, setup: Setup, stage: int, tokens: int) -> float:
+    def _request_bytes(self, setup: Setup, stage: int | None, tokens: int) -> float:
+        """Return what a sequence takes on one device, or over all for None: cells of devices add up."""
         found = cells(setup, setup.caches(stage))
         batch = int(setup.assume("max_num_batched_tokens", setup.deployment.max_num_batched_tokens))
         windows = 0.0
