@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from planner.dashboard.asking import ask
+from planner.dashboard.asking import ask, catalogue
 from planner.dashboard.inputs import buying, chosen_part, layers_on_cpu, scenario
 from planner.dashboard.scenario import BOUGHT, OFF_GPU, arguments
 from planner.dashboard.showing import (
@@ -22,6 +22,7 @@ from planner.dashboard.showing import (
     show_token_costs,
 )
 from planner.dashboard.text import plain
+from planner.economics import offers_of
 from planner.report.breakeven_tables import flips_table, tornado_table
 from planner.report.buying import what_to_take
 from planner.report.compare_tables import tokens_table
@@ -91,6 +92,7 @@ def _owning() -> None:
 
     st.markdown("##### Owning and renting")
     report: OwningReport = ask("own", arguments(scenario(), ("gpu",)))
+    show_sentence(report)
     title = "An hour of an owned GPU, and of a rented one, USD"
     show_figure(owning_figure(report), title, owning_table(report), "own")
     show_rest(report, "own")
@@ -100,12 +102,16 @@ def _owning() -> None:
 
 def _against_owning(report: OwningReport) -> None:
     """Show when owning an accelerator is cheaper than renting it, or than a hosted API."""
+    api = ["api"] if offers_of(scenario()["model"], catalogue()) else []
+    owned = {answer.gpu.id: answer for answer in report.priced if answer.rents or api}
+    if not owned:
+        st.info("Owning is compared with nothing: no rent of it is quoted, and no hosted price of the model.")
+        return
     left, middle, right = st.columns(3)
-    owned = {answer.gpu.id: answer for answer in report.priced}
     with left:
         gpu = st.selectbox("Owning", list(owned), format_func=gpu_label, key="cost owned")
     with middle:
-        against = st.selectbox("against", [*owned[gpu].rents, "api"], key=f"cost against {gpu}")
+        against = st.selectbox("against", [*owned[gpu].rents, *api], key=f"cost against {gpu}")
     with right:
         over = st.selectbox("over", ("utilisation", "volume", "price"), key="cost over")
     asked = {**scenario(), "gpu": (gpu,), "price_kind": f"own,{against}", "over": over}
