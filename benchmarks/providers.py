@@ -107,7 +107,8 @@ def main() -> None:
         low, high = np.quantile(logs, [0.1, 0.9])
         print(
             f"{label:6} n {len(logs)}, median error {np.median(off):.1%}, "
-            f"within 20 %: {np.mean(off <= 0.2):.0%}, ln(measured / predicted) {low:+.2f} / {np.median(logs):+.2f} / {high:+.2f} (10, 50, 90 %)"
+            f"within 20 %: {np.mean(off <= 0.2):.0%}, ln(measured / predicted) "
+            f"{low:+.2f} / {np.median(logs):+.2f} / {high:+.2f} (10, 50, 90 %)"
         )
     for reason, count in refused.most_common():
         print(f"{count:4} without an answer: {reason}")
