@@ -82,6 +82,8 @@ class LlamaCppRule:
 
     def request_bytes(self, setup: Setup, tokens: int) -> float:
         """Return what one sequence of so many tokens takes over all devices [bytes]."""
+        if setup.stages[0].start:  # the host keeps the caches of the layers before
+            return sum(self._request_bytes(setup, stage, tokens) for stage in range(len(setup.stages)))
         return self._request_bytes(setup, None, tokens)
 
     def _request_bytes(self, setup: Setup, stage: int | None, tokens: int) -> float:
