@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.economics import PricePerHour
@@ -13,7 +12,7 @@ from planner.report.facts import fit_sources, fit_tables, fit_text
 from planner.report.figures.named import NamedFigure
 from planner.report.records import SCHEMA, fit_record, flat_record
 from planner.report.sentences import gpu_label, verdict_sentence
-from planner.report.several import Answers, left_out_html, left_out_notes
+from planner.report.several import NamedAnswers, left_out_html, left_out_notes
 from planner.report.table import Table
 from planner.report.tables import assumptions_table, memory_table, side_by_side
 
@@ -150,7 +149,7 @@ class FitAnswer:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FitReport(Answers[FitAnswer]):
+class FitReport(NamedAnswers[FitAnswer]):
     """The answers for one model on one or several accelerator types.
 
     Parameters
@@ -161,17 +160,10 @@ class FitReport(Answers[FitAnswer]):
         Accelerators that cannot run what was asked, and why.
     """
 
-    left_out: Mapping[str, str] = field(default_factory=dict)
-
     @property
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fits for answer in self.answers)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return everything the user should know, and first which accelerators are left out and why."""
-        return (*left_out_notes(self.left_out), *super(FitReport, self).warnings)
 
     @property
     def title(self) -> str:

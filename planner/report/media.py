@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.catalogue.media import MediaHost, MediaModel, MediaRun, MediaStack
@@ -16,7 +15,7 @@ from planner.report.media_records import media_record
 from planner.report.media_tables import assumed_rows, memory_table, side_by_side, source_rows, time_table
 from planner.report.provenance import price_rows, sources_table
 from planner.report.sentences import gpu_label
-from planner.report.several import Answers, left_out_html, left_out_notes
+from planner.report.several import NamedAnswers, left_out_html
 from planner.report.table import GIB, Table
 from planner.report.tables import ASSUMPTION_COLUMNS
 from planner.scenario.media import MediaWorkload, plural
@@ -191,21 +190,18 @@ class MediaAnswer:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MediaReport(Answers[MediaAnswer]):
+class MediaReport(NamedAnswers[MediaAnswer]):
     """A media model on one or several accelerators.
 
     Parameters
     ----------
     asked : str
         ``fit``, ``predict`` or ``compare``: what comes first.
-    left_out : mapping of str to str
-        Accelerators that cannot run it, and why.
     notes : tuple of str
         What else the user should know.
     """
 
     asked: str = "predict"
-    left_out: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -264,8 +260,8 @@ class MediaReport(Answers[MediaAnswer]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return everything the user should know, and first which accelerators are left out and why."""
-        return (*left_out_notes(self.left_out), *self.notes, *super(MediaReport, self).warnings)
+        """Return everything the user should know."""
+        return (*self.notes, *super(MediaReport, self).warnings)
 
     def tables(self) -> tuple[Table, ...]:
         """Return the figures side by side, the memory, and the time part by part."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.economics import PricePerHour
@@ -17,7 +16,7 @@ from planner.report.prediction_records import SCHEMA, flat_record, prediction_re
 from planner.report.prediction_tables import figures_table, side_by_side
 from planner.report.prediction_text import load_text, sentence
 from planner.report.sentences import gpu_label
-from planner.report.several import Answers, left_out_html, left_out_notes
+from planner.report.several import NamedAnswers, left_out_html
 from planner.report.table import Table
 from planner.report.tables import assumptions_table
 
@@ -136,7 +135,7 @@ class PredictAnswer:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PredictReport(Answers[PredictAnswer]):
+class PredictReport(NamedAnswers[PredictAnswer]):
     """The answers for one model on one or several accelerator types.
 
     Parameters
@@ -146,8 +145,6 @@ class PredictReport(Answers[PredictAnswer]):
     left_out : mapping of str to str
         Accelerators that cannot run what was asked, and why.
     """
-
-    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse an answer from measurements alone where there is none."""
@@ -164,11 +161,6 @@ class PredictReport(Answers[PredictAnswer]):
     def fits(self) -> bool:
         """Return whether the model fits on at least one of the accelerators."""
         return any(answer.fit.fits for answer in self.answers)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return everything the user should know, and first which accelerators are left out and why."""
-        return (*left_out_notes(self.left_out), *super(PredictReport, self).warnings)
 
     @property
     def title(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from planner.report.base import Report
@@ -118,3 +118,21 @@ class Answers(Report, Generic[A]):
     def __str__(self) -> str:
         """Return the answers in words, one line for each accelerator."""
         return "\n".join(answer.sentence for answer in self.answers)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NamedAnswers(Answers[A]):
+    """The answers for accelerators that were named, without those that cannot run what was asked.
+
+    Parameters
+    ----------
+    left_out : mapping of str to str
+        Accelerators that cannot run it, and why.
+    """
+
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return everything the user should know, and first which accelerators are left out and why."""
+        return (*left_out_notes(self.left_out), *super(NamedAnswers, self).warnings)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.memory.training import LOGIT_BYTES, RESERVE_BYTES, RESERVE_SHARE
@@ -13,7 +12,7 @@ from planner.report.figures.named import NamedFigure
 from planner.report.prediction_text import interval, number
 from planner.report.provenance import price_rows, sources_table
 from planner.report.sentences import gpu_label
-from planner.report.several import Answers, left_out_html, left_out_notes
+from planner.report.several import NamedAnswers, left_out_html
 from planner.report.table import GIB, Table
 from planner.report.tables import ASSUMPTION_COLUMNS
 from planner.report.training_records import SCHEMA, flat_record, train_record
@@ -151,7 +150,7 @@ class TrainAnswer:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TrainReport(Answers[TrainAnswer]):
+class TrainReport(NamedAnswers[TrainAnswer]):
     """The answers for one model on one or several accelerator types.
 
     Parameters
@@ -162,17 +161,10 @@ class TrainReport(Answers[TrainAnswer]):
         Accelerators that cannot run what was asked, and why.
     """
 
-    left_out: Mapping[str, str] = field(default_factory=dict)
-
     @property
     def fits(self) -> bool:
         """Return whether the run fits on at least one of the accelerators."""
         return any(answer.fits for answer in self.answers)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return everything the user should know, and first which accelerators are left out and why."""
-        return (*left_out_notes(self.left_out), *super(TrainReport, self).warnings)
 
     @property
     def title(self) -> str:
