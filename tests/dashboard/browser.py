@@ -115,33 +115,34 @@ def test_two_tabs_have_scenarios_of_their_own(opened):
     first.get_by_text("Llama-3.1-8B fits on").first.wait_for()
 
 
+def saved(page, button, file):
+    """Save what a button offers: once the page is drawn, as what it offers before that is offered anew."""
+    SHOTS["complete"](page)
+    with page.expect_download() as saving:
+        button.click()
+    saving.value.save_as(file)
+    return file
+
+
 def test_answers_tables_and_figures_are_saved(opened, tmp_path):
     page = opened(f"fit?{LINK}", "Llama-3.1-8B fits on")
-    SHOTS["complete"](page)  # what is offered while a page is still drawn is offered anew when it is done
     page.get_by_text("Make this answer again").first.click()
-    with page.expect_download() as saving:
-        page.get_by_role("button", name="JSON").click()
-    saving.value.save_as(tmp_path / "answer.json")
-    answer = json.loads((tmp_path / "answer.json").read_text(encoding="utf-8"))
+    file = saved(page, page.get_by_role("button", name="JSON"), tmp_path / "answer.json")
+    answer = json.loads(file.read_text(encoding="utf-8"))
     assert answer["model"] == "llama-3.1-8b"
     assert len(answer["reproduction"]["catalogue_digest"]) == 64
     page.get_by_text("The numbers of this figure").first.click()
-    with page.expect_download() as saving:
-        page.get_by_test_id("stDownloadButton").get_by_text("CSV").first.click()
-    saving.value.save_as(tmp_path / "table.csv")
-    assert "," in (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()[0]
+    button = page.get_by_test_id("stDownloadButton").get_by_text("CSV").first
+    table = saved(page, button, tmp_path / "table.csv").read_text(encoding="utf-8")
+    assert "," in table.splitlines()[0]
     page.get_by_text("Launch it").click()
     page.get_by_text("vllm serve meta-llama/Llama-3.1-8B").first.wait_for()
-    with page.expect_download() as saving:
-        page.get_by_role("button", name="Launch", exact=True).click()
-    saving.value.save_as(tmp_path / "launch.sh")
-    assert "vllm serve" in (tmp_path / "launch.sh").read_text(encoding="utf-8")
+    button = page.get_by_role("button", name="Launch", exact=True)
+    assert "vllm serve" in saved(page, button, tmp_path / "launch.sh").read_text(encoding="utf-8")
     figure = page.locator(".js-plotly-plot").first
     figure.hover()
-    with page.expect_download() as saving:
-        figure.locator("[data-title^='Download plot']").click()
-    saving.value.save_as(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    picture = saved(page, figure.locator("[data-title^='Download plot']"), tmp_path / "figure.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_results_are_uploaded_and_held_against_predictions(opened):
