@@ -217,6 +217,7 @@ class Best:
             network_bytes_per_s=self.network,
             draft=self.speculation.draft,
             tokens_per_step=self.speculation.tokens_per_step,
+            all_slots=True,
         )
         figures = simulated_figures(prediction)
         made = replace(

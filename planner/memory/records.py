@@ -116,6 +116,9 @@ class Pool:
         Requests that can run at once for another reason than tokens: blocks of hybrids, state slots.
     copies : int
         Data-parallel copies that `tokens` and `max_concurrency` add up; an engine's log prints one copy.
+    most_slots : int or None
+        Where the pool is allocated for the requests that are asked for: how many of the longest could be.
+        None where the engine takes all that is left.
     """
 
     available_bytes: float
@@ -129,6 +132,7 @@ class Pool:
     max_context: int
     slots: int | None = None
     copies: int = 1
+    most_slots: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

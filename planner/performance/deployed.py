@@ -19,7 +19,7 @@ from planner.performance.host import HostTime, host_time
 from planner.performance.offload import Offload, with_host
 from planner.performance.operators import Operators, gather_operators
 from planner.performance.profile import Profile
-from planner.performance.steady import request_bytes
+from planner.performance.steady import mean_tokens, request_bytes
 from planner.performance.table import OperatorTable
 from planner.scenario import Deployment, Workload
 from planner.scenario.schemes import excepted_layers
@@ -104,6 +104,7 @@ def deploy(
     engine: str | None = None,
     network_bytes_per_s: float | None = None,
     measured: bool = False,
+    all_slots: bool = False,
 ) -> Deployed:
     """Return a deployment ready for questions of time.
 
@@ -117,6 +118,8 @@ def deploy(
         One-way line rate between nodes for each GPU [bytes/s], instead of the catalogue's.
     measured : bool
         Whether it is known to have run: what the memory model refuses is then let pass.
+    all_slots : bool
+        Whether an engine that allocates what it is asked for is asked for all that the device holds.
 
     Returns
     -------
@@ -157,9 +160,11 @@ def deploy(
         for cost in costs.values():
             if cost.choice is not None:
                 cost.choice.check()
+    pool = memory.pool if memory else None
+    slots_for = workload if all_slots else None
     profile = replace(
         profile,
-        pool_bytes=np.array([pool_bytes(profile, memory.pool if memory else None, setup)]),
+        pool_bytes=np.array([pool_bytes(profile, pool, setup, slots_for)]),
         decode_slow=profile.decode_slow * float(stack_habit(setup, "step_factor", 1.0)),
         fills_stages=np.array([float(stack_habit(setup, "fills_stages", True))]),
     )
@@ -237,12 +242,19 @@ def usual_fabric(
     return fabric, ()
 
 
-def pool_bytes(profile: Profile, pool: Pool | None, setup: Setup) -> float:
-    """Return the pool of a rank, no larger than what the requests need that may run at once [bytes]."""
+def pool_bytes(profile: Profile, pool: Pool | None, setup: Setup, slots_for: Workload | None = None) -> float:
+    """Return the pool of a rank, no larger than what the requests need that may run at once [bytes].
+
+    Where it is allocated as asked it has all the slots that fit for such requests, if they are given; as
+    slots share no room, it is counted as what their requests hold on average.
+    """
     if pool is None or pool.max_concurrency < 1:
         usable = setup.gpu.usable_bytes
         left = usable * POOL_SHARE - float(profile.weight_bytes[0] / profile.pp[0]) - OTHER_BYTES
         return max(left, LEAST_POOL * usable)
+    if slots_for is not None and pool.most_slots:
+        tokens = mean_tokens(*(np.array([float(each or 0)]) for each in (slots_for.isl, slots_for.osl)))
+        return pool.most_slots * float(request_bytes(profile, tokens)[0]) / float(profile.pp[0])
     limits = [limit for limit in (pool.slots, setup.deployment.max_num_seqs) if limit is not None]
     held = float(request_bytes(profile, np.array([float(setup.context)]))[0]) / float(profile.pp[0])
     return min(pool.bytes, *(limit * held for limit in limits), math.inf)

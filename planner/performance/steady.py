@@ -123,6 +123,11 @@ def request_bytes(profile: Profile, tokens: Array) -> Array:
     return np.asarray((profile.entry_bytes * kept).sum(1) + profile.state_bytes, dtype=float)
 
 
+def mean_tokens(isl: Array, osl: Array) -> Array:
+    """Return what a running request has in the cache on average [tokens]."""
+    return isl + 0.6 * osl
+
+
 def steady_state(
     profile: Profile, parameters: Array, points: Points, prefill_profile: Profile | None = None
 ) -> Steady:
@@ -153,7 +158,7 @@ def steady_state(
         speculates, np.maximum(points.tokens_per_step * factor(parameters, "acceptance"), 1.0), 1.0
     )
     pool = profile.pool_bytes * profile.pp * factor(parameters, "pool")
-    held = request_bytes(profile, points.isl + 0.6 * points.osl)
+    held = request_bytes(profile, mean_tokens(points.isl, points.osl))
     most = np.maximum(1.0, pool / np.maximum(held, 1.0)) * profile.dp
     apart = points.prefill_gpus > 0
     load = points.concurrency / points.copies

@@ -290,7 +290,7 @@ def ready_to_simulate(
     return Ready(
         service=service,
         step_times=TabulatedStepTimes(usual, batching, longest),
-        pool=_pool(asked, gpu, deployment, workload, parts),
+        pool=_pool(asked, gpu, deployment, memory, workload, parts),
         batching=batching,
         lanes=deployment.dp * parts,
         longest=longest,
@@ -343,8 +343,13 @@ def _batching(
     )
 
 
-def _pool(asked: Question, gpu: Gpu, deployment: Deployment, workload: Workload, parts: int) -> KvPool:
-    """Return the pool of one lane, with the bytes of a token that requests of these lengths have."""
+def _pool(
+    asked: Question, gpu: Gpu, deployment: Deployment, memory: MemoryFit, workload: Workload, parts: int
+) -> KvPool:
+    """Return the pool of one lane, with the bytes of a token that requests of these lengths have.
+
+    Where it is allocated as asked, and no concurrency was, it has all the slots that fit.
+    """
     fit = fit_memory(
         model=asked.model,
         gpu=gpu,
@@ -353,7 +358,10 @@ def _pool(asked: Question, gpu: Gpu, deployment: Deployment, workload: Workload,
         catalogue=asked.catalogue,
         advise=False,
     )
-    pool = KvPool.from_fit(fit)
+    pool, most = KvPool.from_fit(fit), memory.pool.most_slots
+    if most and workload.concurrency is None:
+        each = pool.state_tokens + memory.context + deployment.speculative_tokens
+        pool = pool.model_copy(update={"tokens": most * each, "slots": most})
     slots = None if pool.slots is None else max(1, pool.slots // parts)
     return pool.model_copy(update={"tokens": max(pool.block_size, pool.tokens // parts), "slots": slots})
 

@@ -13,6 +13,8 @@ from planner.memory.setup import Setup
 
 CELL_MULTIPLE = 256
 """Cells of a window are a multiple of this many."""
+MOST_SLOTS = 256
+"""Sequences that llama.cpp keeps apart (LLAMA_MAX_SEQ in its src/llama-cparams.h, 2026-11)."""
 
 
 class LlamaCppRule:
@@ -54,12 +56,7 @@ class LlamaCppRule:
     def pool(self, setup: Setup, available_bytes: Sequence[float]) -> Pool:
         """Return what the devices hold: the one with the least room for requests decides."""
         stages = range(len(setup.stages))
-        sizes = [self._request_bytes(setup, stage, setup.request_tokens) for stage in stages]
-        holds, stage = min(
-            (available / size if size else float("inf"), stage)
-            for stage, available, size in zip(stages, available_bytes, sizes, strict=True)
-        )
-        holds = min(holds, host_requests(setup, setup.request_tokens))
+        holds, stage = self._holds(setup, available_bytes, setup.request_tokens)
         state = cells(setup, setup.caches(stage)).state_bytes
         return Pool(
             available_bytes=available_bytes[stage],
@@ -78,7 +75,23 @@ class LlamaCppRule:
                 max(setup.architecture.max_context or 0, setup.model.max_context or 0, setup.context),
             ),
             slots=max(int(holds), 0) if math.isfinite(holds) else None,
+            most_slots=self.most_slots(setup, available_bytes),
         )
+
+    def most_slots(self, setup: Setup, available_bytes: Sequence[float]) -> int:
+        """Return the most slots that can be asked for: each has its whole context from the start."""
+        held, _ = self._holds(setup, available_bytes, setup.context)
+        batch = setup.assume("max_num_batched_tokens", setup.deployment.max_num_batched_tokens)
+        decoding = batch // (1 + setup.deployment.speculative_tokens)
+        return max(int(min(held, decoding, setup.deployment.max_num_seqs or MOST_SLOTS, MOST_SLOTS)), 0)
+
+    def _holds(self, setup: Setup, available_bytes: Sequence[float], tokens: int) -> tuple[float, int]:
+        """Return how many sequences of so many tokens have room, and the device that has the least."""
+        holds, stage = min(
+            (available / size if (size := self._request_bytes(setup, stage, tokens)) else math.inf, stage)
+            for stage, available in enumerate(available_bytes)
+        )
+        return min(holds, host_requests(setup, tokens)), stage
 
     def request_bytes(self, setup: Setup, tokens: int) -> float:
         """Return what one sequence of so many tokens takes over all devices [bytes]."""

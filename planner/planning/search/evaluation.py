@@ -23,6 +23,9 @@ BLOCK = 4096
 """Points that are solved together, so that they stay in the cache of the core."""
 MIXED = ("entry_s", "entry_bytes", "decode_entry_s", "prefill_pair_s", "limit", "stride", "kept")
 
+ROUNDING = 1e-9
+"""What a whole number of requests may be short of, as the pool is divided by their bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -123,7 +126,7 @@ class Evaluator:
         every = np.arange(len(self.options))
         pool = self._alone(every).most
         engine = np.array([unit.most_at_once for unit in self.units])[self.unit]
-        return np.asarray(np.maximum(np.floor(np.minimum(pool, engine)), 1.0) * self.copies)
+        return np.asarray(np.maximum(np.floor(np.minimum(pool, engine) + ROUNDING), 1.0) * self.copies)
 
     def quickest_token_s(self, option: np.ndarray) -> Array:
         """Return the time between tokens of a request that a decoding copy of each candidate has to itself.

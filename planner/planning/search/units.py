@@ -208,7 +208,7 @@ class Workbench:
         setup = trial.setup
         profile, fmt = self._profile(setup)
         fabric = self._fabric(deployment.gpus)
-        pool = np.array([pool_bytes(profile, trial.found.pool, setup)])
+        pool = np.array([pool_bytes(profile, trial.found.pool, setup, self.workload)])
         return Unit(
             deployment=deployment,
             profile=replace(profile, pool_bytes=pool),
@@ -283,6 +283,8 @@ def _reason(error: PlannerError) -> str:
 
 def _most_at_once(trial: Trial) -> float:
     """Return the requests that the engine runs at once in one copy, as it is set up."""
+    if trial.found is not None and trial.found.pool.most_slots:
+        return float(trial.found.pool.most_slots) * trial.setup.deployment.dp
     given = trial.setup.deployment.max_num_seqs
     noted = {item.name: item.value for item in trial.setup.assumptions}.get("max_num_seqs")
     each = given if given is not None else noted
