@@ -198,13 +198,7 @@ class FitReport(NamedAnswers[FitAnswer]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return one JSON-ready object: a single answer itself, several under `results`."""
-        if len(self.answers) == 1 and not self.left_out:
-            return self.signed(self.answer.to_dict())
-        results = [answer.to_dict() for answer in self.answers]
-        return self.signed(
-            {"schema": SCHEMA, "model": self.answer.model, "fits": self.fits, "results": results}
-            | {"left_out": dict(self.left_out)}
-        )
+        return self.one_or_several(SCHEMA, self.answer.model, self.fits)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record for each accelerator, units in the keys."""

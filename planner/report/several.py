@@ -45,7 +45,16 @@ class Answer(Protocol):
         ...
 
 
+class Recorded(Answer, Protocol):
+    """An answer that is an object of its own where it is the only one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as one JSON-ready object."""
+        ...
+
+
 A = TypeVar("A", bound=Answer)
+R = TypeVar("R", bound=Recorded)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,7 +130,7 @@ class Answers(Report, Generic[A]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class NamedAnswers(Answers[A]):
+class NamedAnswers(Answers[R]):
     """The answers for accelerators that were named, without those that cannot run what was asked.
 
     Parameters
@@ -136,3 +145,13 @@ class NamedAnswers(Answers[A]):
     def warnings(self) -> tuple[str, ...]:
         """Return everything the user should know, and first which accelerators are left out and why."""
         return (*left_out_notes(self.left_out), *super(NamedAnswers, self).warnings)
+
+    def one_or_several(self, schema: str, model: str, fits: bool) -> dict[str, Any]:
+        """Return one JSON-ready object: a single answer itself, several under `results`."""
+        if len(self.answers) == 1 and not self.left_out:
+            return self.signed(self.answer.to_dict())
+        results = [answer.to_dict() for answer in self.answers]
+        return self.signed(
+            {"schema": schema, "model": model, "fits": fits, "results": results}
+            | {"left_out": dict(self.left_out)}
+        )

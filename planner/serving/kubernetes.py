@@ -22,6 +22,7 @@ FOLDER = "/launch"
 """Where files that a command reads are mounted; commands start there."""
 
 CACHE = "/root/.cache/huggingface"
+"""Where the engines' images, which run as root, keep checkpoints."""
 HEALTH = "/health"
 START_SECONDS, START_TRIES = 10, 360
 """A server is given an hour to fetch and load its weights."""

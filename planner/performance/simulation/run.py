@@ -114,7 +114,8 @@ def simulate(
         progress=progress,
     )
     machine.run()
-    if warmup is not None and sorted(machine.source.arrival_s)[warmup] == max(machine.source.arrival_s):
+    window = _window(machine, warmup)
+    if not window.length_s:
         # Users of a closed loop whose requests are alike come back together: between them nothing is steady.
         return simulate(
             step_times=step_times,
@@ -128,7 +129,7 @@ def simulate(
             slo=slo,
             progress=progress,
         )
-    return _result(machine, isl, osl, warmup, cv, slo, seed)
+    return _result(machine, isl, osl, window, cv, slo, seed)
 
 
 def check_requests(isl: Integers, osl: Integers, batching: Batching, pool: KvPool) -> None:
@@ -205,21 +206,24 @@ def check_number(requests: int) -> None:
         )
 
 
+def _window(machine: Machine, warmup: int | None) -> Window:
+    """Return the span that counts, of no length where all after the warm-up come at once."""
+    if warmup is None:
+        return Window("all", 0, 0.0, max(machine.finish_s))
+    arrival_s = np.array(machine.source.arrival_s)
+    return Window("steady", warmup, float(np.partition(arrival_s, warmup)[warmup]), float(arrival_s.max()))
+
+
 def _result(
     machine: Machine,
     isl: Integers,
     osl: Integers,
-    warmup: int | None,
+    window: Window,
     cv: float | None,
     slo: LatencySlo | None,
     seed: int,
 ) -> SimulationResult:
     arrival_s, finish_s = np.array(machine.source.arrival_s), np.array(machine.finish_s)
-    if warmup is None:
-        window = Window("all", 0, 0.0, float(finish_s.max()))
-    else:
-        begin_s = float(np.partition(arrival_s, warmup)[warmup])
-        window = Window("steady", warmup, begin_s, float(arrival_s.max()))
     requests = Requests(
         arrival_s=arrival_s,
         admitted_s=np.array(machine.admitted_s),
