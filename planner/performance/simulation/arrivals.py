@@ -12,6 +12,9 @@ from planner.scenario.records import Count, Scenario
 
 Times = npt.NDArray[np.float64]
 
+EVEN = 1e-6
+"""Spread of gaps below which they are as good as even; the shape of a distribution would grow without end."""
+
 
 class OpenArrivals(Protocol):
     """Arrivals that do not wait for answers."""
@@ -72,7 +75,7 @@ class GammaArrivals(Scenario):
 
     def times(self, count: int, rng: np.random.Generator) -> Times:
         """Return arrival times, the first at 0 [s]."""
-        if self.cv == 0:
+        if self.cv < EVEN:
             return np.arange(count, dtype=np.float64) / self.rate_per_s
         shape = self.cv**-2
         return _from_gaps(rng.gamma(shape, 1 / (shape * self.rate_per_s), size=count - 1))

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,10 @@ from planner.performance.simulation.times import StepTimes
 
 LONGEST_RUN = 4096
 """Steps that are evaluated at once, at most."""
+SHORTEST_RUN = 16
+"""Steps with equal parts of one prompt are evaluated at once from here on."""
+MOST_STEPS = 50_000_000
+"""Steps of a simulation, at most; it takes minutes."""
 
 Progress = Callable[[int, int], None]
 """Called with the requests that have finished, and all of them."""
@@ -81,7 +86,7 @@ class Machine:
         self.room = Room(pool, batching)
         self.limit = min(batching.max_num_seqs, pool.slots or batching.max_num_seqs)
         self.gaps, self.timeline = GapLog(), Timeline()
-        self.now_s, self.steps, self.finished = 0.0, 0, 0
+        self.now_s, self.steps, self.stepped, self.finished = 0.0, 0, 0, 0
         self.output_tokens, self.input_tokens, self.recomputed_tokens = 0.0, 0, 0
         self.waiting: deque[int] = deque()
         self.running: dict[int, None] = {}
@@ -107,8 +112,13 @@ class Machine:
         self._turn = turns[batching.policy]
 
     def run(self) -> None:
-        """Serve until every request has finished."""
+        """Serve until every request has finished; an InvalidInput where that takes too many steps."""
         while self.finished < self.count:
+            if self.stepped > MOST_STEPS:
+                raise InvalidInput(
+                    f"requests: {self.finished:,} of {self.count:,} have ended after {MOST_STEPS:,} steps, "
+                    f"the most that are simulated; ask for {max(self.finished, 1):,} or fewer"
+                )
             self.waiting.extend(self.source.take(self.now_s))
             self._turn()
 
@@ -229,6 +239,9 @@ class Machine:
 
     def _prefill(self, chunks: list[Chunk], decoding: int) -> None:
         """Do one step with prompts in it, and with the decoding requests if it is a mixed one."""
+        if (alike := self._alike(chunks, decoding)) >= SHORTEST_RUN:
+            self._prefill_run(chunks[0], decoding, alike)
+            return
         context = self.room.context_tokens(self.steps) + decoding if decoding else 0
         new = before = 0
         for chunk in chunks:
@@ -247,6 +260,33 @@ class Machine:
             if not self.left[request]:
                 self._begin(request)
         self._log(decoding)
+
+    def _alike(self, chunks: list[Chunk], decoding: int) -> int:
+        """Return how many steps from here compute equal parts of the same prompt beside the same requests.
+
+        A prompt that is not done has the whole step, so that nobody joins.
+        """
+        chunk = chunks[0]
+        steps = min((self.left[chunk.request] - 1) // chunk.new, LONGEST_RUN) if len(chunks) == 1 else 0
+        if decoding and steps >= SHORTEST_RUN:
+            steps = self.room.steps_that_fit(self.steps, min(steps, self._next_end() - self.steps))
+        return steps
+
+    def _prefill_run(self, chunk: Chunk, decoding: int, steps: int) -> None:
+        """Do steps that compute equal parts of one prompt, the last part not among them."""
+        counting = self._counting[:steps]
+        contexts: Any = 0
+        if decoding:
+            contexts = self.room.context_tokens(self.steps) + decoding + self.room.gain * decoding * counting
+        before = chunk.before + chunk.new * counting
+        took_s = np.broadcast_to(self.step_times.step_s(decoding, contexts, chunk.new, before), steps)
+        done = (self.now_s + np.cumsum(took_s if decoding else took_s / self.batching.stages)).tolist()
+        self._check(done[-1])
+        held = self.room.held_tokens(self.steps + (steps + 1) / 2) if decoding else None
+        self._hand_out(done, decoding)
+        self.cached[chunk.request] += chunk.new * steps
+        self.left[chunk.request] -= chunk.new * steps
+        self._log(decoding, held)
 
     def _decode(self, preempted: bool) -> None:
         """Do decode steps up to the next event."""
@@ -271,7 +311,7 @@ class Machine:
             done = done[: int(ends[1:].searchsorted(wake_s)) + 1]
         self._check(done[-1])
         self._hand_out(done, decoding)
-        self._log(decoding, len(done) / 2)
+        self._log(decoding, self.room.held_tokens(self.steps - len(done) / 2))
 
     def _wake_s(self) -> float:
         """Return when a request arrives that could join those that decode; infinity if none could [s]."""
@@ -281,6 +321,7 @@ class Machine:
     def _hand_out(self, ends_s: list[float], decoding: int) -> None:
         """Move on to the end of these steps, each of which gives every decoding request its tokens."""
         self.now_s = ends_s[-1]
+        self.stepped += len(ends_s)
         if not decoding:
             return
         if self.measured[0] < self.source.arrived <= self.measured[1]:
@@ -348,8 +389,9 @@ class Machine:
             heapq.heappop(self.finishing)
         return self.finishing[0][0]
 
-    def _log(self, decoding: int, half: float = 0.0) -> None:
-        held = self.room.held_tokens(self.steps - half)
+    def _log(self, decoding: int, held: float | None = None) -> None:
+        """Write down what held up to now, with what is held at present where nothing is given."""
+        held = self.room.held_tokens(self.steps) if held is None else held
         self.timeline.add(self.now_s, decoding, held, self.output_tokens, self.input_tokens)
 
     def _check(self, end_s: float) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from planner.errors import InvalidInput, shorten
 from planner.performance.simulation.arrivals import ClosedLoop, OpenArrivals
 from planner.performance.simulation.lengths import Integers, Lengths
-from planner.performance.simulation.machine import Machine, Progress
+from planner.performance.simulation.machine import MOST_STEPS, Machine, Progress
 from planner.performance.simulation.overload import flow
 from planner.performance.simulation.records import Batching, KvPool
 from planner.performance.simulation.requests import Requests
@@ -90,6 +92,7 @@ def simulate(
     streams = [np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4)]
     isl, osl = lengths.draw(count, streams[1], streams[2])
     check_requests(isl, osl, batching, pool)
+    check_steps(isl, osl, batching, pool)
     source: Source
     if isinstance(arrivals, ClosedLoop):
         source, cv, times = ClosedSource(arrivals.concurrency, arrivals.pauses(count, streams[3])), None, None
@@ -170,6 +173,40 @@ def check_requests(isl: Integers, osl: Integers, batching: Batching, pool: KvPoo
             f"({batching.max_num_batched_tokens:,}), and prompts are not chunked; set it to "
             f"{total[longest]:,}, or turn chunked prefill on"
         )
+
+
+def check_steps(isl: Integers, osl: Integers, batching: Batching, pool: KvPool) -> None:
+    """Refuse a load whose prompts or outputs take more steps than are simulated, however they arrive.
+
+    Parameters
+    ----------
+    isl, osl : array of int
+        Input and output tokens.
+    batching : Batching
+        The scheduler and its limits.
+    pool : KvPool
+        Room for the cache.
+
+    Raises
+    ------
+    InvalidInput
+        With the requests that are possible, and where prompts are the reason with the tokens of a step.
+    """
+    count, tokens = len(isl), batching.max_num_batched_tokens
+    found = np.minimum((batching.prefix_hit * isl).astype(np.int64), isl - 1)
+    prompts = int((isl - found // pool.block_size * pool.block_size).sum())
+    at_once = min(count, batching.max_num_seqs, pool.slots or batching.max_num_seqs)
+    outputs = math.ceil(float((osl - 1).sum()) / batching.accepted_tokens / at_once)
+    steps = max(-(-prompts // tokens), outputs)
+    if steps <= MOST_STEPS:
+        return
+    nearest = f"the nearest is {max(count * MOST_STEPS // steps, 1):,} requests"
+    if steps > outputs:
+        nearest += f", or max_num_batched_tokens of {-(-prompts // MOST_STEPS):,} instead of {tokens:,}"
+    raise InvalidInput(
+        f"requests: {count:,} take {steps:,} steps or more, and {MOST_STEPS:,} are simulated at most; "
+        f"{nearest}"
+    )
 
 
 def _count(requests: int | None, arrivals: object, lengths: object) -> int:

@@ -78,13 +78,15 @@ class TabulatedStepTimes:
         prefill_tokens: Any,
         prefill_context_tokens: Any,
     ) -> Any:
-        """Return the time of one step [s]; only a decode context without prompts may be an array."""
+        """Return the time of steps [s]; only the decode context and cached tokens may be arrays."""
         asked = (decode_requests, decode_context_tokens, prefill_tokens, prefill_context_tokens)
         if not prefill_tokens:
             contexts = decode_context_tokens / decode_requests
             if np.max(contexts) > self._row_nodes[-1]:
                 return self._model.step_s(*asked)
             return np.interp(contexts, self._row_nodes, self._row(int(decode_requests)))
+        if isinstance(prefill_context_tokens, np.ndarray):
+            return self._steps_s(*asked)
         if decode_requests:
             context = decode_context_tokens / decode_requests
             values = (decode_requests, context, prefill_tokens, prefill_context_tokens)
@@ -92,6 +94,19 @@ class TabulatedStepTimes:
         else:
             found = _inside(self._alone, (prefill_tokens, prefill_context_tokens))
         return self._model.step_s(*asked) if found is None else found
+
+    def _steps_s(self, requests: int, contexts: Any, prompt: int, cached: Floats) -> Floats:
+        """Return the times of steps with equal parts of a prompt, as one by one."""
+        grid, values = self._alone, [prompt, cached]
+        if requests:
+            grid, values = self._mixed, [requests, contexts / requests, prompt, cached]
+        points = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in values))
+        times = _inside_many(grid, points)
+        if (outside := np.isnan(times)).any():
+            asked = (np.broadcast_to(value, times.shape)[outside] for value in (contexts, cached))
+            over, held = asked
+            times[outside] = self._model.step_s(requests, over, prompt, held)
+        return times
 
     def _row(self, requests: int) -> Floats:
         row = self._rows.get(requests)
@@ -150,3 +165,25 @@ def _inside(grid: _Grid, values: Sequence[float]) -> float | None:
             near + share * (far - near) for near, far in zip(corners[:half], corners[half:], strict=True)
         ]
     return corners[0]
+
+
+def _inside_many(grid: _Grid, values: Sequence[Floats]) -> Floats:
+    """Return what `_inside` does for many points; NaN outside of the grid."""
+    times = np.array(grid.times)
+    places: list[Any] = [np.zeros(values[0].shape, dtype=np.int64)]
+    shares, outside = [], np.zeros(values[0].shape, dtype=bool)
+    for axis, stride, value in zip(grid.axes, grid.strides, values, strict=True):
+        ends = np.asarray(axis)
+        outside |= value > ends[-1]
+        below = np.clip(np.searchsorted(ends, value, side="right") - 1, 0, len(ends) - 1)
+        above = np.minimum(below + 1, len(ends) - 1)
+        width = np.maximum(ends[above] - ends[below], 1.0)
+        shares.append(np.clip((value - ends[below]) / width, 0.0, 1.0))
+        places = [place + stride * at for at in (below, above) for place in places]
+    corners = [times[place] for place in places]
+    while shares:
+        share, half = shares.pop(), len(corners) // 2
+        corners = [
+            near + share * (far - near) for near, far in zip(corners[:half], corners[half:], strict=True)
+        ]
+    return np.where(outside, np.nan, corners[0])

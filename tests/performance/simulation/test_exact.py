@@ -193,3 +193,38 @@ def test_gaps_of_one_request_grow_with_its_context():
     last = Affine().step_s(1, 57, 0, 0)
     assert first <= result.itl_s.p50 <= last
     assert result.itl_s.mean == pytest.approx((first + last) / 2)
+
+
+class Calls(Roofline):
+    """Counts how often it is asked, and takes arrays."""
+
+    asked = 0
+
+    def step_s(self, *arguments):
+        self.asked += 1
+        return super().step_s(*arguments)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("tokens", [1, 4])
+def test_small_parts_of_long_prompts_are_evaluated_at_once(policy, tokens):
+    isl, osl = [700, 650, 900, 500], [40, 3, 70, 20]
+    batching = Batching(policy=policy, max_num_seqs=tokens, max_num_batched_tokens=tokens)
+    model = Calls()
+    how = (batching, KvPool(tokens=3000, block_size=16), np.array([0.0, 0.01, 0.5, 40.0]), model)
+    result, slow = both(isl, osl, *how)
+    one_by_one = model.asked
+    rows = result.requests
+    for name in ("admitted_s", "first_token_s", "finish_s"):
+        expected = [getattr(one, name) for one in slow.all]
+        np.testing.assert_allclose(getattr(rows, name), expected, rtol=1e-12, err_msg=name)
+    simulate(
+        step_times=model,
+        pool=how[1],
+        batching=batching,
+        arrivals=Given(isl, osl, how[2]),
+        lengths=Given(isl, osl, how[2]),
+        requests=4,
+        measure="all",
+    )
+    assert model.asked - one_by_one < one_by_one / 5

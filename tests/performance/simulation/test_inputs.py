@@ -194,3 +194,28 @@ def test_states_take_room_of_a_hybrid(catalogue):
 def test_a_deployment_that_does_not_fit_has_no_pool(catalogue):
     with pytest.raises(InvalidInput, match="has no KV pool to simulate"):
         KvPool.from_fit(fit(catalogue, "kimi-k3", tp=8))
+
+
+def test_prompts_and_outputs_that_take_too_many_steps_are_refused_before_the_first():
+    one = Batching(max_num_seqs=1, max_num_batched_tokens=1)
+    large = KvPool(tokens=10**9)
+    with pytest.raises(
+        InvalidInput, match=r"1,000 take 100,000,000 steps or more.* the nearest is 500 requests"
+    ):
+        simulated(batching=one, pool=large, lengths=fixed(100_000, 1), requests=1000)
+    with pytest.raises(InvalidInput, match=r"max_num_batched_tokens of 2 instead of 1$"):
+        simulated(batching=one, pool=large, lengths=fixed(100_000, 1), requests=1000)
+    cached = Batching(max_num_seqs=64, max_num_batched_tokens=64, prefix_hit=0.999)
+    with pytest.raises(InvalidInput, match=r"1,000 take 62,499,985 steps.* the nearest is 800 requests$"):
+        simulated(batching=cached, pool=large, lengths=fixed(100_000, 4_000_000), requests=1000)
+
+
+def test_a_simulation_ends_at_its_last_step(monkeypatch):
+    lengths = fixed(10, 1000)
+    steps = 20 * 1000
+    far_apart = {"arrivals": FixedArrivals(interval_s=100), "lengths": lengths, "requests": 20}
+    monkeypatch.setattr("planner.performance.simulation.machine.MOST_STEPS", steps + 1)
+    assert simulated(**far_apart).requests.finish_s.size == 20
+    monkeypatch.setattr("planner.performance.simulation.machine.MOST_STEPS", steps // 2)
+    with pytest.raises(InvalidInput, match=r"of 20 have ended after 10,000 steps.* ask for 10 or fewer"):
+        simulated(**far_apart)

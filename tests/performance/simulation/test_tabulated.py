@@ -90,3 +90,13 @@ def test_a_constant_model_and_a_bad_context():
     assert table.step_s(1, 1, 0, 0) == table.step_s(1, 1, 1, 0) == table.step_s(0, 0, 1, 0) == 0.5
     with pytest.raises(InvalidInput, match="max_context: 0 is not above zero"):
         TabulatedStepTimes(Constant(), BATCHING, max_context=0)
+
+
+@pytest.mark.parametrize("requests", [0, 7])
+def test_many_steps_of_a_prompt_are_met_as_one_by_one(requests):
+    table = TabulatedStepTimes(Roofline(), BATCHING, max_context=1000)
+    cached = np.arange(0, 5000, 37)
+    contexts = requests * (100 + np.arange(len(cached)) % 1200)
+    many = table.step_s(requests, contexts, 48, cached)
+    each = [table.step_s(requests, a, 48, b) for a, b in zip(contexts.tolist(), cached.tolist(), strict=True)]
+    np.testing.assert_allclose(many, each, rtol=1e-12)
