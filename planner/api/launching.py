@@ -10,11 +10,13 @@ from planner.api.arguments import one_of, open_catalogue, path_text
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import InvalidInput, shorten
-from planner.planning.question import question
+from planner.memory import MemoryFit
+from planner.planning.question import Question, question
 from planner.planning.sizing import judge
 from planner.report.base import Report
 from planner.report.launch import LaunchReport
 from planner.report.saved import saved_question
+from planner.scenario import Workload
 from planner.scenario.records import LARGEST_SIZE, Deployment
 
 SIZES = ("tp", "pp", "ep", "dp", "dcp")
@@ -129,14 +131,7 @@ def launch(
     if len(asked.gpus) > 1:
         raise InvalidInput("gpu: a launch is for one accelerator type; name one")
     (card,) = asked.gpus
-    fit = judge(
-        model=asked.model,
-        gpu=card,
-        base=asked.base,
-        sizes=asked.sizes,
-        workload=asked.workload,
-        catalogue=book,
-    ).memory
+    fit = _fit(asked, card)
     sizes = {key: getattr(fit.deployment, key) for key in SIZES}
     made = launch_for(
         model=asked.model,
@@ -155,6 +150,26 @@ def launch(
         head=head,
     )
     return LaunchReport(made, load_test(made, asked.workload), format, name, hf_secret)
+
+
+def _fit(asked: Question, card: Gpu) -> MemoryFit:
+    """Return the fit of a launch: one with slots gets all that fit, where a rate is stated."""
+
+    def found(workload: Workload) -> MemoryFit:
+        return judge(
+            model=asked.model,
+            gpu=card,
+            base=asked.base,
+            sizes=asked.sizes,
+            workload=workload,
+            catalogue=asked.catalogue,
+        ).memory
+
+    load = asked.workload
+    fit = found(load)
+    if not fit.pool.most_slots or load.request_rate is None or load.concurrency is not None:
+        return fit
+    return found(load.model_copy(update={"concurrency": fit.pool.most_slots, "request_rate": None}))
 
 
 def _over(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

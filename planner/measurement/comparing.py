@@ -217,7 +217,6 @@ class Best:
             network_bytes_per_s=self.network,
             draft=self.speculation.draft,
             tokens_per_step=self.speculation.tokens_per_step,
-            all_slots=True,
         )
         figures = simulated_figures(prediction)
         made = replace(

@@ -99,7 +99,8 @@ def fit_memory(
         verdict = replace(verdict, verdict="tight")
     advice = _advice(setup, found, verdict, tuned, workload, catalogue) if advise else ()
     binding = min(stages, key=lambda stage: stage.available_bytes)
-    stages = [replace(stage, state_bytes=pool.state_bytes) for stage in stages]
+    if pool.most_slots is None:
+        stages = [replace(stage, state_bytes=pool.state_bytes) for stage in stages]
     return MemoryFit(
         model=model.id,
         gpu=gpu.id,

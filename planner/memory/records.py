@@ -118,7 +118,11 @@ class Pool:
         Data-parallel copies that `tokens` and `max_concurrency` add up; an engine's log prints one copy.
     most_slots : int or None
         Where the pool is allocated for the requests that are asked for: how many of the longest could be.
-        None where the engine takes all that is left.
+        None where the engine takes all that is left. Bytes of such a pool are those of all its devices.
+    engine_slots : int or None
+        How many slots the engine takes whatever the memory.
+    slot_limit : str or None
+        Why no more, where memory would hold more.
     """
 
     available_bytes: float
@@ -133,6 +137,8 @@ class Pool:
     slots: int | None = None
     copies: int = 1
     most_slots: int | None = None
+    engine_slots: int | None = None
+    slot_limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from planner.memory.records import Assumption
 from planner.memory.weights import KnownWeights, Tiles, known_weights, split_layers, stage_weights
 from planner.memory.widths import Widths, known_widths
 from planner.scenario import Deployment, Workload
+from planner.scenario.legal import WHOLE_SLOTS
 from planner.scenario.offload import offload_plan
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
 
@@ -49,7 +50,7 @@ class Setup:
     kv_dtype : str
         Dtype of the cache.
     context, request_tokens, concurrency : int
-        Longest request the server takes; length and number of the requests asked for.
+        Longest request the server takes; room and number of the requests asked for.
     stages : list of range
         Layers of each pipeline stage.
     weights : list of Counter
@@ -359,7 +360,8 @@ def _lengths(setup: Setup, workload: Workload) -> None:
         setup.note("context", longest, "tokens", "published: the model's maximum")
     else:
         raise InvalidInput(f"{setup.model.id}: its longest context is unknown; give one with --context")
-    setup.request_tokens = min(lengths, setup.context) if lengths else setup.context
+    whole = not lengths or setup.stack.id in WHOLE_SLOTS
+    setup.request_tokens = setup.context if whole else min(lengths, setup.context)
 
 
 def _check_version(stack: Stack, engine: str, text: str | None) -> None:

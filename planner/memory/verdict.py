@@ -106,6 +106,8 @@ def _limit(setup: Setup, stage: StageMemory, pool: Pool) -> str:
             f"KV pool: one request of {setup.context:,} tokens needs {format_bytes(pool.request_bytes)}, "
             f"{format_bytes(stage.available_bytes)} are left{where}"
         )
+    if pool.slot_limit is not None:
+        return f"slots: {pool.most_slots:,}, as {pool.slot_limit}"
     held = f"{pool.max_concurrency:,.{1 if pool.max_concurrency < 100 else 0}f}"
     what = "request" if held == "1.0" else "requests"
     return f"KV pool: it holds {held} {what} of {setup.request_tokens:,} tokens"

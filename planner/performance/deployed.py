@@ -104,7 +104,6 @@ def deploy(
     engine: str | None = None,
     network_bytes_per_s: float | None = None,
     measured: bool = False,
-    all_slots: bool = False,
 ) -> Deployed:
     """Return a deployment ready for questions of time.
 
@@ -118,8 +117,6 @@ def deploy(
         One-way line rate between nodes for each GPU [bytes/s], instead of the catalogue's.
     measured : bool
         Whether it is known to have run: what the memory model refuses is then let pass.
-    all_slots : bool
-        Whether an engine that allocates what it is asked for is asked for all that the device holds.
 
     Returns
     -------
@@ -160,11 +157,8 @@ def deploy(
         for cost in costs.values():
             if cost.choice is not None:
                 cost.choice.check()
-    pool = memory.pool if memory else None
-    slots_for = workload if all_slots else None
     profile = replace(
-        profile,
-        pool_bytes=np.array([pool_bytes(profile, pool, setup, slots_for)]),
+        with_pool(profile, memory.pool if memory else None, setup, workload),
         decode_slow=profile.decode_slow * float(stack_habit(setup, "step_factor", 1.0)),
         fills_stages=np.array([float(stack_habit(setup, "fills_stages", True))]),
     )
@@ -242,19 +236,31 @@ def usual_fabric(
     return fabric, ()
 
 
-def pool_bytes(profile: Profile, pool: Pool | None, setup: Setup, slots_for: Workload | None = None) -> float:
-    """Return the pool of a rank, no larger than what the requests need that may run at once [bytes].
+def with_pool(profile: Profile, pool: Pool | None, setup: Setup, workload: Workload) -> Profile:
+    """Return the profile with its pool, no larger than what the requests need that may run at once.
 
-    Where it is allocated as asked it has all the slots that fit for such requests, if they are given; as
-    slots share no room, it is counted as what their requests hold on average.
+    Where it is allocated as asked it has all the slots that fit, whether a load needs them or not; as slots
+    share no room, it is counted as what their requests hold on average.
     """
+    if pool is None or not pool.most_slots:
+        return replace(profile, pool_bytes=np.array([_shared_bytes(profile, pool, setup)]))
+    lengths = (workload.isl or setup.context, workload.osl or 0)
+    tokens = mean_tokens(*(np.array([float(each)]) for each in lengths))
+    # Requests of other lengths get slots of their own length, where no context was stated.
+    limit = pool.engine_slots if workload.context is None else pool.most_slots
+    return replace(
+        profile,
+        pool_bytes=pool.most_slots * request_bytes(profile, tokens) / profile.pp,
+        slots=np.array([float(limit or pool.most_slots)]),
+    )
+
+
+def _shared_bytes(profile: Profile, pool: Pool | None, setup: Setup) -> float:
+    """Return the pool of a rank that requests share [bytes]."""
     if pool is None or pool.max_concurrency < 1:
         usable = setup.gpu.usable_bytes
         left = usable * POOL_SHARE - float(profile.weight_bytes[0] / profile.pp[0]) - OTHER_BYTES
         return max(left, LEAST_POOL * usable)
-    if slots_for is not None and pool.most_slots:
-        tokens = mean_tokens(*(np.array([float(each or 0)]) for each in (slots_for.isl, slots_for.osl)))
-        return pool.most_slots * float(request_bytes(profile, tokens)[0]) / float(profile.pp[0])
     limits = [limit for limit in (pool.slots, setup.deployment.max_num_seqs) if limit is not None]
     held = float(request_bytes(profile, np.array([float(setup.context)]))[0]) / float(profile.pp[0])
     return min(pool.bytes, *(limit * held for limit in limits), math.inf)

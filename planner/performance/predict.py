@@ -112,7 +112,6 @@ def predict_deployment(
     draft: str | None = None,
     tokens_per_step: float | None = None,
     calibration: Calibration | None = None,
-    all_slots: bool | None = None,
 ) -> Prediction:
     """Predict throughput and latencies of a deployment under a load.
 
@@ -144,9 +143,6 @@ def predict_deployment(
         Tokens that a step of speculation yields, where the user knows it.
     calibration : Calibration, optional
         Parameters instead of the catalogue's.
-    all_slots : bool, optional
-        Whether an engine that allocates what it is asked for is asked for all slots that fit; None is where
-        the load states no concurrency.
 
     Returns
     -------
@@ -175,7 +171,6 @@ def predict_deployment(
         draft=draft,
         tokens_per_step=tokens_per_step,
         calibration=calibration,
-        all_slots=all_slots,
     )
     isl, osl, hit = float(workload.isl or 0), float(workload.osl or 0), workload.prefix_hit
     rate = workload.request_rate
@@ -198,7 +193,6 @@ def make_service(
     draft: str | None = None,
     tokens_per_step: float | None = None,
     calibration: Calibration | None = None,
-    all_slots: bool | None = None,
 ) -> Service:
     """Return the service that `predict_deployment` asks, for many questions about one deployment.
 
@@ -206,7 +200,7 @@ def make_service(
     ----------
     model, gpu, deployment, workload, catalogue, copies, prefill_deployment, prefill_copies
         As for `predict_deployment`.
-    network_bytes_per_s, static, draft, tokens_per_step, calibration, all_slots
+    network_bytes_per_s, static, draft, tokens_per_step, calibration
         As for `predict_deployment`.
 
     Returns
@@ -235,7 +229,6 @@ def make_service(
             workload=one,
             catalogue=catalogue,
             network_bytes_per_s=network_bytes_per_s,
-            all_slots=workload.concurrency is None if all_slots is None else all_slots,
         )
         _refuse_what_does_not_fit(found)
         return found

@@ -32,6 +32,11 @@ def _one() -> Array:
     return np.ones(1)
 
 
+def _endless() -> Array:
+    """Return a limit where there is none."""
+    return np.full(1, ENDLESS)
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One deployment, or one for each of N operating points; every field is an array of 1 or N in front.
@@ -92,6 +97,8 @@ class Profile:
         that is done, and tokens of a pass.
     fills_stages : array
         1 where parts of the requests follow one another through a pipeline, 0 where a step takes all of them.
+    slots : array
+        Requests at once, at most, where each has room of its own; `ENDLESS` where they share a pool.
     entry_s, entry_bytes, decode_entry_s, prefill_pair_s, limit, stride, kept : array, shape (N, mixings)
         Of each kind of mixing, over all its layers: reading one entry of a request, the bytes it keeps for
         it, multiplying one query with it in decode and in prefill, up to how many tokens of context it looks,
@@ -144,6 +151,7 @@ class Profile:
     host_least: Array = field(default_factory=_nothing)
     host_chunk: Array = field(default_factory=_one)
     fills_stages: Array = field(default_factory=_one)
+    slots: Array = field(default_factory=_endless)
 
     @property
     def ranks(self) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.performance.parameters import CHUNK_TOKENS, FIRST_TOKEN_S, WAVE_SHARE, Array, factor
 from planner.performance.pipeline import batch_share, copy_share, decode_parts, prompt_share
-from planner.performance.profile import Profile
+from planner.performance.profile import ENDLESS, Profile
 from planner.performance.times import decode_step, prefill, together
 
 SERVICE, STATIC, OFFLINE, DECODE = 0, 1, 2, 3
@@ -157,9 +157,11 @@ def steady_state(
     yielded = np.where(
         speculates, np.maximum(points.tokens_per_step * factor(parameters, "acceptance"), 1.0), 1.0
     )
-    pool = profile.pool_bytes * profile.pp * factor(parameters, "pool")
+    # Slots are a number that the server is started with; how well a shared pool is used was calibrated.
+    used = np.where(profile.slots < ENDLESS, 1.0, factor(parameters, "pool"))
+    pool = profile.pool_bytes * profile.pp * used
     held = request_bytes(profile, mean_tokens(points.isl, points.osl))
-    most = np.maximum(1.0, pool / np.maximum(held, 1.0)) * profile.dp
+    most = np.maximum(1.0, np.minimum(pool / np.maximum(held, 1.0), profile.slots)) * profile.dp
     apart = points.prefill_gpus > 0
     load = points.concurrency / points.copies
     load = np.where(

@@ -348,7 +348,7 @@ def _pool(
 ) -> KvPool:
     """Return the pool of one lane, with the bytes of a token that requests of these lengths have.
 
-    Where it is allocated as asked, and no concurrency was, it has all the slots that fit.
+    Where it is allocated as asked it has the slots that a stated concurrency needs, or else all that fit.
     """
     fit = fit_memory(
         model=asked.model,
@@ -359,7 +359,8 @@ def _pool(
         advise=False,
     )
     pool, most = KvPool.from_fit(fit), memory.pool.most_slots
-    if most and workload.concurrency is None:
+    if most:
+        most = min(most, -(-(workload.concurrency or most) // deployment.dp))
         each = pool.state_tokens + memory.context + deployment.speculative_tokens
         pool = pool.model_copy(update={"tokens": most * each, "slots": most})
     slots = None if pool.slots is None else max(1, pool.slots // parts)

@@ -260,7 +260,6 @@ def _deployed(
         network_bytes_per_s=asked.network_bytes_per_s,
         draft=asked.draft,
         tokens_per_step=asked.tokens_per_step,
-        all_slots=asked.by_rate,
     )
     many = asked.loads_of_a_group >= INTERPOLATED_FROM and not asked.by_rate
     fixed |= {"state": ANSWERED, "method": INTERPOLATED if many else EXACT}

@@ -36,6 +36,9 @@ ONE_SERVER = ("llama.cpp", "mlc-llm", "exllamav2")
 """Engines of one process that divides layers or matrices, and nothing else: no expert parallelism, no copies
 of attention, no shared context, no pool of their own for prefill."""
 
+WHOLE_SLOTS = ("llama.cpp", "exllamav2")
+"""Engines that are started with a number of slots, each with room for the whole context from the start."""
+
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Sizes that messages offer."""
 
@@ -77,6 +80,7 @@ def check_legal(
         *_expert_parallel(architecture, deployment),
         *_context_parallel(architecture, deployment),
         *_requests_at_once(deployment, workload),
+        *_tokens_of_a_step(deployment, engine),
     ]
     if reasons:
         more = len(reasons) - MOST_REASONS
@@ -127,6 +131,21 @@ def _requests_at_once(deployment: Deployment, workload: Workload) -> list[str]:
     needed = -(-asked // deployment.dp)
     copies = f" on each of {deployment.dp} copies" if deployment.dp > 1 else ""
     return [f"max_num_seqs {most:,}{copies} is under the concurrency of {asked:,}; legal: {needed:,} or more"]
+
+
+def _tokens_of_a_step(deployment: Deployment, engine: str) -> list[str]:
+    """Return why vLLM does not start: a step must have a token for each request that may run.
+
+    A number of requests that was not given is lowered to the tokens instead (vllm/engine/arg_utils.py and
+    SchedulerConfig, 2026-11). TensorRT-LLM runs fewer requests, and SGLang's chunks bound prompts alone.
+    """
+    tokens, most = deployment.max_num_batched_tokens, deployment.max_num_seqs
+    if engine != "vllm" or tokens is None or most is None or tokens >= most:
+        return []
+    return [
+        f"max_num_batched_tokens {tokens:,} is under max_num_seqs {most:,}, and vLLM does not start; "
+        f"legal: {most:,} or more"
+    ]
 
 
 def _context_parallel(architecture: Architecture, deployment: Deployment) -> list[str]:

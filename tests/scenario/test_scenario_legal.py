@@ -68,6 +68,18 @@ def test_illegal_sizes_name_the_legal_ones(
         check(catalogue, model, **sizes)
 
 
+def test_vllm_has_a_token_for_each_request_of_a_step(catalogue: Catalogue) -> None:
+    options = {"max_num_batched_tokens": 16, "max_num_seqs": 64}
+    with pytest.raises(
+        IllegalDeployment, match=r"max_num_batched_tokens 16 is under max_num_seqs 64, .*; legal: 64"
+    ):
+        check(catalogue, "llama-3.1-8b", engine="vllm", **options)
+    check(catalogue, "llama-3.1-8b", engine="vllm", max_num_batched_tokens=64, max_num_seqs=64)
+    check(catalogue, "llama-3.1-8b", engine="vllm", max_num_batched_tokens=16)
+    for engine in ("sglang", "tensorrt-llm"):
+        check(catalogue, "llama-3.1-8b", engine=engine, **options)
+
+
 def test_the_context_ends_at_the_model_maximum(catalogue: Catalogue) -> None:
     check(catalogue, "llama-3.1-8b", context=131072)
     with pytest.raises(InvalidInput, match="context 131,073 is over the model's maximum of 131,072"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.errors import Unsupported
 from planner.memory.engines.base import EngineRule
+from planner.scenario.legal import WHOLE_SLOTS
 
 
 def engine_rule(engine: str) -> EngineRule:
@@ -40,7 +41,7 @@ def engine_rule(engine: str) -> EngineRule:
         from planner.memory.engines.mlc_llm import MlcLlmRule
 
         return MlcLlmRule()
-    if engine in ("llama.cpp", "exllamav2"):
+    if engine in WHOLE_SLOTS:
         from planner.memory.engines.llama_cpp import LlamaCppRule
 
         return LlamaCppRule()

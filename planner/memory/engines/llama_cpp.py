@@ -39,9 +39,9 @@ class LlamaCppRule:
             graph_bytes=0.0,
             non_torch_bytes=held,
             kv_pool_bytes=max(
-                min(available, setup.concurrency * self.request_bytes(setup, setup.context)), 0.0
+                min(available, setup.concurrency * self._request_bytes(setup, index, setup.context)), 0.0
             ),
-            state_bytes=0.0,
+            state_bytes=float(cells(setup, setup.caches(index)).state_bytes),
             available_bytes=available,
         )
 
@@ -54,19 +54,20 @@ class LlamaCppRule:
         return tokens * 4.0 * widths
 
     def pool(self, setup: Setup, available_bytes: Sequence[float]) -> Pool:
-        """Return what the devices hold: the one with the least room for requests decides."""
+        """Return what the devices hold, its bytes over all of them: the one with the least room decides."""
         stages = range(len(setup.stages))
-        holds, stage = self._holds(setup, available_bytes, setup.request_tokens)
-        state = cells(setup, setup.caches(stage)).state_bytes
+        holds, stage = self._holds(setup, available_bytes)
+        most, why = self._limit(setup)
+        held = sum(self._request_bytes(setup, each, setup.context) for each in stages)
         return Pool(
             available_bytes=available_bytes[stage],
-            bytes=setup.concurrency * self.request_bytes(setup, setup.context),
+            bytes=setup.concurrency * held,
             blocks=None,
             block_size=None,
             tokens=setup.concurrency * setup.context,
-            max_concurrency=max(holds, 0.0),
-            request_bytes=self.request_bytes(setup, setup.context),
-            state_bytes=float(state),
+            max_concurrency=max(min(holds, most), 0.0),
+            request_bytes=held,
+            state_bytes=float(sum(cells(setup, setup.caches(each)).state_bytes for each in stages)),
             max_context=largest_fitting(
                 lambda length: (
                     all(self._request_bytes(setup, each, length) <= available_bytes[each] for each in stages)
@@ -74,33 +75,39 @@ class LlamaCppRule:
                 ),
                 max(setup.architecture.max_context or 0, setup.model.max_context or 0, setup.context),
             ),
-            slots=max(int(holds), 0) if math.isfinite(holds) else None,
-            most_slots=self.most_slots(setup, available_bytes),
+            most_slots=max(int(min(holds, most)), 0),
+            engine_slots=most,
+            slot_limit=why if most < holds else None,
         )
 
-    def most_slots(self, setup: Setup, available_bytes: Sequence[float]) -> int:
-        """Return the most slots that can be asked for: each has its whole context from the start."""
-        held, _ = self._holds(setup, available_bytes, setup.context)
-        batch = setup.assume("max_num_batched_tokens", setup.deployment.max_num_batched_tokens)
-        decoding = batch // (1 + setup.deployment.speculative_tokens)
-        return max(int(min(held, decoding, setup.deployment.max_num_seqs or MOST_SLOTS, MOST_SLOTS)), 0)
+    def _limit(self, setup: Setup) -> tuple[int, str]:
+        """Return the slots that the engine takes whatever the memory, and why no more."""
+        batch = int(setup.assume("max_num_batched_tokens", setup.deployment.max_num_batched_tokens))
+        drafted, most = setup.deployment.speculative_tokens, setup.deployment.max_num_seqs
+        limits = [
+            (MOST_SLOTS, f"{setup.stack.name} keeps {MOST_SLOTS} sequences apart"),
+            (batch // (1 + drafted), f"a step of {batch:,} tokens (max_num_batched_tokens)"),
+        ]
+        if most is not None:
+            limits.append((most, f"max_num_seqs {most:,}"))
+        return min(limits)
 
-    def _holds(self, setup: Setup, available_bytes: Sequence[float], tokens: int) -> tuple[float, int]:
-        """Return how many sequences of so many tokens have room, and the device that has the least."""
+    def _holds(self, setup: Setup, available_bytes: Sequence[float]) -> tuple[float, int]:
+        """Return how many slots have room, each with its whole context, and the device that has the least."""
+        tokens = setup.context
+        sizes = [self._request_bytes(setup, stage, tokens) for stage in range(len(setup.stages))]
         holds, stage = min(
-            (available / size if (size := self._request_bytes(setup, stage, tokens)) else math.inf, stage)
-            for stage, available in enumerate(available_bytes)
+            (available / size if size else math.inf, stage)
+            for stage, (available, size) in enumerate(zip(available_bytes, sizes, strict=True))
         )
         return min(holds, host_requests(setup, tokens)), stage
 
     def request_bytes(self, setup: Setup, tokens: int) -> float:
-        """Return what one sequence of so many tokens takes over all devices [bytes]."""
-        if setup.stages[0].start:  # the host keeps the caches of the layers before
-            return sum(self._request_bytes(setup, stage, tokens) for stage in range(len(setup.stages)))
-        return self._request_bytes(setup, None, tokens)
+        """Return what one sequence of so many tokens takes on the device where it takes most [bytes]."""
+        return max(self._request_bytes(setup, stage, tokens) for stage in range(len(setup.stages)))
 
-    def _request_bytes(self, setup: Setup, stage: int | None, tokens: int) -> float:
-        """Return what a sequence takes on one device, or over all for None: cells of devices add up."""
+    def _request_bytes(self, setup: Setup, stage: int, tokens: int) -> float:
+        """Return what a sequence of so many tokens takes on one device [bytes]."""
         found = cells(setup, setup.caches(stage))
         batch = int(setup.assume("max_num_batched_tokens", setup.deployment.max_num_batched_tokens))
         windows = 0.0

@@ -50,5 +50,4 @@ def _explain(result: SearchResult, point: Point) -> Prediction:
         network_bytes_per_s=space.network_bytes_per_s,
         draft=space.draft if candidate.deployment.speculative_tokens else None,
         tokens_per_step=space.tokens_per_step,
-        all_slots=True,
     )

@@ -16,7 +16,7 @@ from planner.memory.setup import Setup, engine_name
 from planner.memory.weights import KnownWeights
 from planner.performance.acceptance import Acceptance
 from planner.performance.costs import KnownKernels, build_profile
-from planner.performance.deployed import main_format, operators_of, pool_bytes, usual_fabric
+from planner.performance.deployed import main_format, operators_of, usual_fabric, with_pool
 from planner.performance.fabric import Fabric
 from planner.performance.host import host_time
 from planner.performance.operators import Operators
@@ -208,10 +208,9 @@ class Workbench:
         setup = trial.setup
         profile, fmt = self._profile(setup)
         fabric = self._fabric(deployment.gpus)
-        pool = np.array([pool_bytes(profile, trial.found.pool, setup, self.workload)])
         return Unit(
             deployment=deployment,
-            profile=replace(profile, pool_bytes=pool),
+            profile=with_pool(profile, trial.found.pool, setup, self.workload),
             format=fmt,
             family=setup.architecture.family,
             crosses_nodes=fabric.crosses_nodes(deployment.gpus),
