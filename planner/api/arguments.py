@@ -9,6 +9,7 @@ from typing import TypeVar
 from planner.catalogue import Catalogue, Gpu, load_catalogue
 from planner.errors import IllegalDeployment, InvalidInput, PlannerError, Unsupported, shorten, unknown_name
 from planner.measurement.own_file import own_catalogue
+from planner.scenario.records import LARGEST_SIZE
 
 A = TypeVar("A")
 
@@ -36,6 +37,27 @@ def one_of(name: str, given: object, choices: Iterable[str]) -> str:
     if not isinstance(given, str) or given not in known:
         raise unknown_name(name, given if isinstance(given, str) else shorten(given), known)
     return given
+
+
+def whole(name: str, given: object, most: int) -> int | None:
+    """Return a whole number from 1 on, or None where none was given."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= most:
+        raise InvalidInput(
+            f"{name}: {shorten(given)} is not possible; a whole number from 1 to {most:,} is needed"
+        )
+    return given
+
+
+def pair_of_gpus(name: str, given: object) -> tuple[int, int] | None:
+    """Return GPUs that only prefill and GPUs that decode, or None where none were given."""
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise InvalidInput(f"{name}: {shorten(given)} is no pair of GPU counts, such as (8, 16)")
+    prefill, decode = (whole(name, one, LARGEST_SIZE) or 1 for one in given)
+    return prefill, decode
 
 
 def answered(gpus: Iterable[Gpu], answer: Callable[[Gpu], A]) -> tuple[dict[str, A], dict[str, str]]:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from planner.api.arguments import one_of, open_catalogue, path_text
+from planner.api.arguments import one_of, open_catalogue, pair_of_gpus, path_text, whole
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.errors import InvalidInput, shorten
+from planner.errors import InvalidInput
 from planner.memory import MemoryFit
 from planner.planning.question import Question, question
 from planner.planning.sizing import judge
@@ -115,7 +115,7 @@ def launch(
     held = {} if named is None else saved_question(named, gpu, book, own_model=model is not None)
     if replicas is not None and disaggregated is not None:
         raise InvalidInput("replicas: the servers of each pool follow from disaggregated; leave it out")
-    copies = _whole("replicas", replicas, LARGEST_SIZE) or held.pop("replicas", 1)
+    copies = whole("replicas", replicas, LARGEST_SIZE) or held.pop("replicas", 1)
     held.pop("replicas", None)
     asked_for = _over(held, {key: value for key, value in stated.items() if value is not None})
     if asked_for.get("model") is None or asked_for.get("gpu") is None:
@@ -143,9 +143,9 @@ def launch(
         form=format,
         checkpoint=checkpoint,
         draft=kind,
-        pools=_pair(disaggregated),
+        pools=pair_of_gpus("disaggregated", disaggregated),
         copies=copies,
-        port=_whole("port", port, MOST_PORT),
+        port=whole("port", port, MOST_PORT),
         image=image,
         head=head,
     )
@@ -182,22 +182,3 @@ def _over(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     stated = {k: v for k, v in given.items() if not (k in held and k in plain and v == plain[k])}
     kept = {k: v for k, v in held.items() if k not in sizes or not any(size in stated for size in sizes)}
     return {**kept, **stated}
-
-
-def _whole(name: str, given: object, most: int) -> int | None:
-    if given is None:
-        return None
-    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= most:
-        raise InvalidInput(
-            f"{name}: {shorten(given)} is not possible; a whole number from 1 to {most:,} is needed"
-        )
-    return given
-
-
-def _pair(given: object) -> tuple[int, int] | None:
-    if given is None:
-        return None
-    if not isinstance(given, list | tuple) or len(given) != 2:
-        raise InvalidInput(f"disaggregated: {shorten(given)} is no pair of GPU counts, such as (8, 16)")
-    prefill, decode = (_whole("disaggregated", one, LARGEST_SIZE) or 1 for one in given)
-    return prefill, decode

@@ -68,7 +68,8 @@ def is_media(catalogue: Catalogue, model: object) -> bool:
 
 def _refuse_sizes(catalogue: Catalogue, given: dict[str, Any]) -> None:
     """Refuse what only media models take."""
-    name = next((name for name in MEDIA_OPTIONS if given.get(name) not in (None, False)), None)
+    asked = (name for name in MEDIA_OPTIONS if not (given.get(name) is None or given[name] is False))
+    name = next(asked, None)
     if name is None:
         return
     model = given.get("model")

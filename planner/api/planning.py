@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from planner.api.arguments import open_catalogue, path_text
 from planner.api.media_door import answers_media
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
-from planner.errors import InvalidInput, PlannerError
+from planner.errors import InvalidInput, PlannerError, shorten
 from planner.planning.question import Question, gpu_records, prices_of, question
 
 if TYPE_CHECKING:
@@ -149,7 +150,9 @@ def plan(
         "requests_per_user_hour": requests_per_user_hour,
         "think_s": think_s,
         "peak_factor": peak_factor,
-        "profile": tuple(profile) if profile is not None and not isinstance(profile, str) else profile,
+        "profile": tuple(profile)
+        if isinstance(profile, Iterable) and not isinstance(profile, str)
+        else profile,
         "cv": cv,
     }
     power = options.get("kw") if price_kind == "own" else options.pop("kw", None)
@@ -237,12 +240,18 @@ def _by_gpu(power: float | Mapping[str, float] | None, asked: Question) -> dict[
     if power is None:
         return {}
     if not isinstance(power, Mapping):
-        return dict.fromkeys((card.id for card in asked.gpus), float(power))
-    known = {asked.catalogue.gpu(name).id: float(kw) for name, kw in power.items()}
+        return dict.fromkeys((card.id for card in asked.gpus), _kw(power))
+    known = {asked.catalogue.gpu(name).id: _kw(kw) for name, kw in power.items()}
     others = sorted(set(known) - {card.id for card in asked.gpus})
     if others:
         raise InvalidInput(f"kw: {', '.join(others)} is given, but not among the GPUs asked about")
     return known
+
+
+def _kw(given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < math.inf:
+        raise InvalidInput(f"kw: {shorten(given)} is not possible; a power above 0 is needed [kW]")
+    return float(given)
 
 
 def _terms(slo: Any, headroom: Mapping[str, Any], **given: Any) -> Any:

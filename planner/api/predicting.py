@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.api.arguments import answered, open_catalogue
+from planner.api.arguments import answered, open_catalogue, pair_of_gpus
 from planner.api.media_door import answers_media
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
@@ -107,6 +107,7 @@ def predict(
         price_kind=price_kind,
     )
     shown = load_of(full_load(asked.workload)[0])
+    pools = pair_of_gpus("disaggregated", disaggregated)
 
     def answer(card: Gpu) -> PredictAnswer:
         found = predicted(
@@ -114,7 +115,7 @@ def predict(
             card,
             throughput=throughput,
             speculation=Speculation(draft, tokens_per_step),
-            pools=Pools(*disaggregated) if disaggregated else None,
+            pools=None if pools is None else Pools(*pools),
             network_bytes_per_s=network_bytes_per_s,
             provider=other,
         )

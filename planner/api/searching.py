@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import open_catalogue
@@ -116,6 +116,8 @@ def frontier(
     )
     if asked.workload.osl == 1:
         raise InvalidInput("osl: 1 token has no time to the next, and so no interactivity; give 2 or more")
+    if disaggregated is not None and not isinstance(disaggregated, bool):
+        raise InvalidInput(f"disaggregated: {shorten(disaggregated)} is no answer; True or False is one")
     space = SearchSpace(
         gpus=_several("gpus", gpus),
         tp=_several("tp", tp),
@@ -187,4 +189,9 @@ def _several(name: str, given: Any) -> Any:
         values = (given,)
     if not values:
         raise InvalidInput(f"{name}: {shorten(given)} names nothing to try; leave it out to try all")
+    odd = next((one for one in values if not isinstance(one, Hashable)), None)
+    if odd is not None:
+        raise InvalidInput(
+            f"{name}: {shorten(odd)} is nothing to try; one name or number is needed, or a list"
+        )
     return tuple(dict.fromkeys(values))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.api.arguments import open_catalogue
+from planner.api.arguments import open_catalogue, path_text
 from planner.api.recording import reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import InvalidInput
@@ -119,7 +119,9 @@ def simulate(
             cv=cv,
             lengths=lengths,
             length_cv=length_cv,
-            trace=trace if trace is None or isinstance(trace, Trace) else read_trace(trace),
+            trace=trace
+            if trace is None or isinstance(trace, Trace)
+            else read_trace(path_text("trace", trace)),
             requests=requests,
             seed=seed,
             slo=latency_slo(slo_ttft_s, slo_tpot_s, slo_e2e_s),

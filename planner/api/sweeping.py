@@ -235,6 +235,8 @@ def _prices(
             found = prices_of(gpus, {name: one}, None, book)[0]
             terms[next(iter(found))] += [_term(each) for each in found.values()]
     for kind, gpu in product(kinds, gpus):
+        if kind is None:
+            raise InvalidInput("price_kind: None is no name of a kind, such as on-demand")
         if gpu.id not in {book.gpu(name).id for name in by_name}:
             found, missing = prices_of([gpu], None, kind, book)
             priced = [_term(each) for each in found.values()]

@@ -13,7 +13,7 @@ from planner.economics.owned import entry
 from planner.economics.owning import Rate, Usd, capital_recovery_factor
 from planner.economics.prices import OWNING_ARGUMENTS, PURCHASE, CostPart, PricePerHour
 from planner.economics.use import GIVEN_BY_YOU, HOURS_PER_YEAR, Use
-from planner.errors import InvalidInput, Unsupported
+from planner.errors import InvalidInput, Unsupported, shorten
 from planner.scenario.records import Plain, Scenario
 
 HOURS_PER_DAY = 24.0
@@ -178,8 +178,10 @@ def use_of_purchase(catalogue: Catalogue, given: Mapping[str, Any], availability
     if hours is None:
         figure = usual_terms(catalogue)["hours_a_day"]
         hours, said = figure.value, figure.confidence
-    if not 0 < hours <= HOURS_PER_DAY:
-        raise InvalidInput(f"hours_a_day: {hours:g} is not possible; above 0 and at most {HOURS_PER_DAY:g}")
+    if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= HOURS_PER_DAY:
+        raise InvalidInput(
+            f"hours_a_day: {shorten(hours)} is not possible; above 0 and at most {HOURS_PER_DAY:g}"
+        )
     return Use(
         utilisation=used_share(hours),
         availability=1.0 if availability is None else availability,

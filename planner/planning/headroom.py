@@ -9,11 +9,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from planner.errors import InvalidInput
-from planner.scenario.records import Plain, Scenario, Share
+from planner.scenario.records import Plain, Scenario
 
 USUAL_UTILISATION = 0.8
 """Peak load over what the working replicas carry within the SLO, where nobody states it: assumed. It leaves
 room for forecasts that are too low and for load that is spread unevenly; it is never 100 % by default."""
+
+LEAST_UTILISATION = 0.001
+"""Less would plan for more than a thousand times the load."""
 
 MOST_SPARES = 10_000
 
@@ -21,7 +24,7 @@ MOST_SPARES = 10_000
 class Headroom(Scenario):
     """What a plan keeps free, and for what."""
 
-    peak_utilisation: Share = USUAL_UTILISATION
+    peak_utilisation: Annotated[float, Plain, Field(ge=LEAST_UTILISATION, le=1)] = USUAL_UTILISATION
     """Peak load over what the replicas carry within the SLO, spares not counted."""
     spare: Annotated[int, Plain, Field(ge=0, le=MOST_SPARES)] | None = None
     """Groups that stand by; 1 is N+1. None is 1, or what an availability target asks for."""

@@ -64,7 +64,8 @@ def kept(function: Callable[Concatenate[Question, Gpu, P], R]) -> Callable[Conca
     Returns
     -------
     callable
-        With the same signature. What it raises is not kept.
+        With the same signature. What it raises is not kept, nor what cannot be told by a hash, such as a list
+        in place of a name: the function refuses that itself.
     """
 
     def find(key: Alike, *args: Any, **kwargs: Any) -> R:
@@ -74,6 +75,17 @@ def kept(function: Callable[Concatenate[Question, Gpu, P], R]) -> Callable[Conca
 
     @wraps(function)
     def asked_again(asked: Question, gpu: Gpu, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not hashable((args, *kwargs.values())):
+            return function(asked, gpu, *args, **kwargs)
         return found(unpriced(asked, gpu), *args, **kwargs)
 
     return asked_again
+
+
+def hashable(parts: object) -> bool:
+    """Return whether parts can be a key: a list in place of a name cannot."""
+    try:
+        hash(parts)
+    except TypeError:
+        return False
+    return True

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.catalogue import Gpu
 from planner.memory.built import Same
-from planner.planning.kept import Alike, kept
+from planner.planning.kept import Alike, hashable, kept
 from planner.planning.question import Question
 from planner.planning.search import Candidate, FailedLimit, Point, SearchResult, SearchSpace, search_again
 from planner.planning.service_simulation import Ready, SimulatedLoad, ready_to_simulate
@@ -327,11 +327,10 @@ def served(
     at_rate = workload.model_copy(update={"request_rate": rate_per_s, "concurrency": None})
     what = replace(load, requests=requests, slo=slo, trace=None)
     trace = None if load.trace is None else Same(load.trace)
-    return _simulated(
-        Alike(
-            (Same(ready), what, trace, at_rate), (ready, replace(what, trace=load.trace), at_rate, progress)
-        )
+    run = Alike(
+        (Same(ready), what, trace, at_rate), (ready, replace(what, trace=load.trace), at_rate, progress)
     )
+    return _simulated(run) if hashable(run) else _simulated.__wrapped__(run)
 
 
 @lru_cache(maxsize=KEPT)

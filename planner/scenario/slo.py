@@ -9,6 +9,9 @@ from planner.scenario.records import Scenario, Share
 
 LIMITS = ("ttft_s", "tpot_s", "e2e_s")
 
+SHORTEST_S = 1e-9
+"""No clock of a processor tells less [s]."""
+
 
 class LatencySlo(Scenario):
     """Limits that a share of the requests must keep; a limit that is None does not count."""
@@ -28,9 +31,9 @@ class LatencySlo(Scenario):
         if all(limit is None for limit in limits.values()):
             raise InvalidInput(f"LatencySlo: no limit is given; give one of {', '.join(LIMITS)}")
         for name, limit in limits.items():
-            if limit is not None and limit <= 0:
+            if limit is not None and limit < SHORTEST_S:
                 raise InvalidInput(
-                    f"LatencySlo {name}: {limit:g} s is not above zero; no request is that quick; try 0.001"
+                    f"LatencySlo {name}: {limit:g} s is not above zero by any clock; try 0.001"
                 )
 
     @property
