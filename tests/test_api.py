@@ -123,7 +123,7 @@ def test_public_names_are_there_and_others_are_not():
 
 def test_bytes_of_a_token_are_those_of_the_stage_that_is_shown(catalogue):
     from planner.memory.cells import cells
-    from planner.memory.setup import prepare
+    from planner.memory.preparing import prepare
     from planner.scenario import Deployment, Workload
 
     memory = planner.fit(model="kimi-k3", gpu="b200", tp=8, pp=2, catalogue=catalogue).answer.memory

@@ -12,8 +12,9 @@ from planner.memory.levers import TUNED_BATCH, TUNED_FRACTION, Pulled, levers, r
 from planner.memory.off_gpu import host_shortage
 from planner.memory.offload_levers import offload_levers
 from planner.memory.overheads import warm_up_warnings
+from planner.memory.preparing import prepare
 from planner.memory.records import MemoryFit, Pool, StageMemory
-from planner.memory.setup import Setup, prepare
+from planner.memory.setup import Setup
 from planner.memory.starting import is_overdrawn, sequence_warnings, unheld_sequences
 from planner.memory.verdict import Verdict, judge, replication_warnings, tightness_warning
 from planner.memory.weights import KnownWeights
@@ -243,7 +244,7 @@ def try_memory(
     legal : bool
         Whether the same sizes and dtypes were found legal before, so that it need not be asked again.
     known : dict, optional
-        Weights that the search has worked out already, as `planner.memory.setup.prepare` takes them.
+        Weights that the search has worked out already, as `planner.memory.preparing.prepare` takes them.
 
     Returns
     -------

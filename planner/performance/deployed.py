@@ -11,8 +11,9 @@ from planner.architecture import Architecture
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import PlannerError
 from planner.memory import MemoryFit, fit_memory
+from planner.memory.preparing import prepare
 from planner.memory.records import Pool
-from planner.memory.setup import Setup, engine_name, prepare, state_dtypes
+from planner.memory.setup import Setup, engine_name, state_dtypes
 from planner.performance.costs import RowCost, build_profile
 from planner.performance.fabric import Fabric, fabric_of
 from planner.performance.host import HostTime, host_time

@@ -9,7 +9,8 @@ import pytest
 from planner.architecture import Sharding, build_architecture
 from planner.catalogue import Catalogue
 from planner.memory.page_rules import latent_workspace_bytes
-from planner.memory.setup import Setup, prepare
+from planner.memory.preparing import prepare
+from planner.memory.setup import Setup
 from planner.memory.widths import step_widths
 from planner.scenario import Deployment, Workload
 from tests.memory.asking import GIB, fit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from planner.errors import Unsupported
-from planner.memory.setup import KV_ALIASES
+from planner.memory.preparing import KV_ALIASES
 from planner.serving.flags import Value
 from planner.serving.wanted import Wanted
 
