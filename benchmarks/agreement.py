@@ -29,7 +29,8 @@ def faults(record: Asked) -> Iterator[str]:
         yield from _interval(place, node)
         yield from _memory(place, node)
         for name, value in node.items():
-            money = name.startswith(("usd_", "tokens_per_dollar"))
+            # A part of a cost may be nothing, and a resale takes away.
+            money = name.startswith(("usd_", "tokens_per_dollar")) and "part" not in node
             if money and isinstance(value, float | int) and not value > 0:
                 yield f"{place}.{name}: {value} is no cost"
 
@@ -83,7 +84,7 @@ def nothing(book: Catalogue, asked: Asked, record: Asked, rng: random.Random) ->
     return iter(())
 
 
-def _again(function: str, book: Catalogue, asked: Asked, **changed: Any) -> Asked | None:
+def again(function: str, book: Catalogue, asked: Asked, **changed: Any) -> Asked | None:
     """Ask again with something changed; None where that is refused."""
     try:
         report: Any = getattr(planner, function)(catalogue=book, **(asked | changed))
@@ -103,7 +104,7 @@ def _fit_agrees(book: Catalogue, asked: Asked, record: Asked, rng: random.Random
     if not _alone(asked, record) or rng.random() < 0.5:
         return
     longest = record.get("context_tokens") or 0
-    other = _again("fit", book, asked, context=max(1, longest // 2))
+    other = again("fit", book, asked, context=max(1, longest // 2))
     most, more = record.get("max_concurrency"), other and other.get("max_concurrency")
     if record["fits"] and most and more is not None and more < most * (1 - 1e-9):
         yield f"{longest} tokens: {most} requests, half as many tokens: {more}"
@@ -121,12 +122,12 @@ def _predict_agrees(book: Catalogue, asked: Asked, record: Asked, rng: random.Ra
     # The room is that of the larger load in both, so that nothing but the load differs.
     asked = asked | {"context": record["context_tokens"]}
     if rng.random() < 0.5:
-        other = _again("predict", book, asked, concurrency=2 * int(record["concurrency"]))
+        other = again("predict", book, asked, concurrency=2 * int(record["concurrency"]))
         more = other and _value(other, "tps_per_user")
         if more is not None and more > speed * (1 + 1e-6):
             yield f"twice the load gives a user {more}, instead of {speed} tok/s"
     elif rng.random() < 0.5:
-        other = _again("predict", book, asked, gpu=better(book.gpu(asked["gpu"])))
+        other = again("predict", book, asked, gpu=better(book.gpu(asked["gpu"])))
         more = other and _value(other, "output_tps_total")
         if more is not None and more < rate * (1 - 1e-6):
             yield f"with twice the bandwidth and the FLOP/s {more}, instead of {rate} tok/s"

@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,18 +118,25 @@ class Drawing:
         Whose models and accelerators are asked about.
     """
 
+    weights: Mapping[str, int] = WEIGHTS
+    odd_share = 0.15
+
     def __init__(self, book: Catalogue) -> None:
         self.book = book
         self._models, self._gpus = book.model_ids(), book.gpu_ids()
         self._media_models = book.ids("media_models")
-        self._names, self._weights = list(WEIGHTS), list(WEIGHTS.values())
+        self._names, self._weights = list(self.weights), list(self.weights.values())
+
+    def disagreements(self, function: str, asked: Asked, report: Any, rng: random.Random) -> Iterator[str]:
+        """Yield what an answer does not agree with."""
+        yield from AGREE.get(function, nothing)(self.book, asked, report.to_dict(), rng)
 
     def draw(self, rng: random.Random) -> tuple[str, Asked]:
         """Return a function and its arguments."""
         kind = rng.choices(self._names, self._weights)[0]
         asked: Asked = getattr(self, f"_{kind}")(rng)
         asked = {name: value for name, value in asked.items() if value is not None}
-        if rng.random() < 0.15:
+        if rng.random() < self.odd_share:
             asked[rng.choice(list(asked))] = rng.choice(ODD)
         return (rng.choice(("fit", "predict", "compare", "plan")) if kind == "media" else kind), asked
 
@@ -137,7 +144,7 @@ class Drawing:
         return ",".join(rng.sample(self._gpus, rng.choice((1, 1, 1, min(2, most), most))))
 
     def _asked(self, rng: random.Random, most: int = 3) -> Asked:
-        some = _sometimes(rng)
+        some = sometimes(rng)
         gpu = self._gpu(rng, most)
         priced = {name: rng.choice(USD) for name in gpu.split(",")}
         model = rng.choice(self._models)
@@ -164,7 +171,7 @@ class Drawing:
         }
 
     def _load(self, rng: random.Random, asked: Asked) -> Asked:
-        some = _sometimes(rng)
+        some = sometimes(rng)
         load = (
             {"concurrency": rng.choice(LOADS)} if rng.random() < 0.7 else {"request_rate": rng.choice(RATES)}
         )
@@ -172,14 +179,14 @@ class Drawing:
         return asked | lengths | load | {"prefix_hit": some(0.2, (0.0, 0.5, 0.999))}
 
     def _fit(self, rng: random.Random) -> Asked:
-        return self._asked(rng) | {"concurrency": _sometimes(rng)(0.3, LOADS)}
+        return self._asked(rng) | {"concurrency": sometimes(rng)(0.3, LOADS)}
 
     def _predict(self, rng: random.Random) -> Asked:
         throughput = rng.choice(("simulated", "simulated", "auto", "measured"))
         return self._load(rng, self._asked(rng, 2)) | {"throughput": throughput}
 
     def _compare(self, rng: random.Random) -> Asked:
-        limits = {"slo_tpot_s": _sometimes(rng)(0.3, (0.005, 0.05, 1.0))}
+        limits = {"slo_tpot_s": sometimes(rng)(0.3, (0.005, 0.05, 1.0))}
         return self._load(rng, self._asked(rng)) | limits | {"mixed_kinds": True}
 
     def _simulate(self, rng: random.Random) -> Asked:
@@ -191,7 +198,7 @@ class Drawing:
         asked = self._load(rng, self._asked(rng, 1))
         for name in ("concurrency", "request_rate"):
             asked.pop(name, None)
-        return asked | {"slo_ttft_s": _sometimes(rng)(0.5, (0.1, 2.0))}
+        return asked | {"slo_ttft_s": sometimes(rng)(0.5, (0.1, 2.0))}
 
     def _plan(self, rng: random.Random) -> Asked:
         asked = self._load(rng, self._asked(rng, 1)) | {"request_rate": rng.choice(RATES[:4])}
@@ -200,7 +207,7 @@ class Drawing:
         return asked | {"slo_ttft_s": rng.choice((0.2, 2.0)), "requests": 100, "slo_tpot_s": 0.1}
 
     def _train(self, rng: random.Random) -> Asked:
-        some = _sometimes(rng)
+        some = sometimes(rng)
         return {
             "model": rng.choice(self._models),
             "gpu": self._gpu(rng, 2),
@@ -220,7 +227,7 @@ class Drawing:
         }
 
     def _media(self, rng: random.Random) -> Asked:
-        some = _sometimes(rng)
+        some = sometimes(rng)
         return {
             "model": rng.choice(self._media_models),
             "gpu": self._gpu(rng),
@@ -238,7 +245,7 @@ class Drawing:
         }
 
 
-def _sometimes(rng: random.Random) -> Callable[[float, Any], Any]:
+def sometimes(rng: random.Random) -> Callable[[float, Any], Any]:
     """Return what draws one of several with a probability, and None otherwise."""
     return lambda share, of: rng.choice(of) if rng.random() < share else None
 
@@ -270,7 +277,7 @@ def run_one(drawing: Drawing, seed: int, number: int) -> Outcome:
         made.wrong += list(faults(record))
         if not report.sentence or "nan" in report.sentence.lower().split():
             made.wrong.append(f"a sentence that says nothing: {report.sentence[:80]!r}")
-        made.wrong += list(AGREE.get(function, nothing)(drawing.book, asked, record, rng))
+        made.wrong += list(drawing.disagreements(function, asked, report, rng))
     except PlannerError as refusal:
         made.state = "refused"
         made.seconds = time.process_time() - began
@@ -285,17 +292,16 @@ def run_one(drawing: Drawing, seed: int, number: int) -> Outcome:
     return made
 
 
-def main() -> int:
-    """Ask scenarios and report."""
+def ask_all(drawing: Drawing, description: str | None) -> int:
+    """Ask the scenarios that the command line names, and report."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="number of the first scenario")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time")
     asked = parser.parse_args()
-    drawing = Drawing(load_catalogue())
     states: Counter[str] = Counter()
     slowest: dict[str, tuple[float, int]] = {}
     began = time.perf_counter()
@@ -320,4 +326,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ask_all(Drawing(load_catalogue()), __doc__))

@@ -171,9 +171,10 @@ class SimulateReport(Report):
         ]
 
     def to_csv(self) -> str:
-        """Return one line for each simulated request under a header."""
-        records = self.to_records()
-        return records_to_csv(records, list(records[0])) if records else ""
+        """Return one line for each simulated request under a header, which stands alone where nothing ran."""
+        from planner.performance.simulation.requests import COLUMNS
+
+        return records_to_csv(self.to_records(), COLUMNS)
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame with one row for each simulated request."""

@@ -10,6 +10,22 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+COLUMNS = (
+    "arrival_s",
+    "admitted_s",
+    "first_token_s",
+    "finish_s",
+    "isl",
+    "osl",
+    "preemptions",
+    "measured",
+    "queue_s",
+    "ttft_s",
+    "tpot_s",
+    "e2e_s",
+)
+"""What is known of each request, derived times included."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requests:
@@ -64,18 +80,4 @@ class Requests:
 
     def columns(self) -> dict[str, npt.NDArray[np.generic]]:
         """Return every array by name, derived ones included."""
-        names = (
-            "arrival_s",
-            "admitted_s",
-            "first_token_s",
-            "finish_s",
-            "isl",
-            "osl",
-            "preemptions",
-            "measured",
-            "queue_s",
-            "ttft_s",
-            "tpot_s",
-            "e2e_s",
-        )
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in COLUMNS}
