@@ -29,7 +29,7 @@ LONGEST_ERROR = 2000
 
 CHARGED = (
     "All on the output: as if input were free. Output, input, cached input: each by its share of GPU time. "
-    "Every token: input and output at one price."
+    "Every token: input and output at one price. Hatched: what hosted APIs ask, which has no interval."
 )
 """What the ways of counting mean."""
 

@@ -78,10 +78,23 @@ def test_figures_have_the_numbers_of_their_tables(fitted, compared):
     (ends,) = (trace for trace in figure.data if trace.name == "end of a node")
     assert len(ends.x) == sum(answer.nodes for answer in fitted)
     costs = token_costs_figure(compared)
-    assert [bar.name for bar in costs.data] == ["8 x MI355X", "8 x B300-SXM", "16 x B200-SXM"]
-    for bar, answer in zip(costs.data, compared, strict=True):
+    assert [bar.name for bar in costs.data[:3]] == ["8 x MI355X", "8 x B300-SXM", "16 x B200-SXM"]
+    for bar, answer in zip(costs.data[:3], compared, strict=True):
         shown = [getattr(answer.costs, key) for key, _ in COUNTED]
         assert list(bar.y) == pytest.approx([cost.value for cost in shown if cost is not None])
+
+
+def test_hosted_apis_stand_beside_accelerators_in_a_colour_of_their_own(catalogue, compared):
+    bars, hosted = token_costs_figure(compared).data, compared.to_dict()["hosted"]
+    accelerators, offers = bars[: -len(hosted)], bars[-len(hosted) :]
+    assert [bar.name for bar in offers] == [one["name"] for one in hosted]
+    assert not {bar.marker.color for bar in offers} & {bar.marker.color for bar in accelerators}
+    assert len({bar.marker.pattern.shape for bar in offers}) == len(offers)
+    for bar, one in zip(offers, hosted, strict=True):
+        assert dict(zip(bar.x, bar.y, strict=True)) == {label: one[key] for key, label in COUNTED}
+        assert {cell[1] for cell in bar.customdata} == {one["price_provenance"]}
+    free = planner.compare(**LOAD, price=PRICES, api_price=(0, 15), catalogue=catalogue)
+    assert list(token_costs_figure(free).data[-1].x) == ["all on the output", "output", "every token"]
 
 
 def test_owned_hours_add_up_in_the_figure(catalogue):

@@ -22,6 +22,8 @@ OTHERS = ("#cc79a7", "#8c6bb1", "#999999", "#b8860b")
 VENDOR_COLOURS: Mapping[str, tuple[str, ...]] = {"AMD": AMD, "NVIDIA": NVIDIA}
 SERIES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#999999")
 """Of parts and series that no vendor owns."""
+HOSTED = "#f0e442"
+"""Of hosted APIs, which run on nobody knows what."""
 
 SIGNS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")

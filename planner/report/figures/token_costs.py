@@ -1,17 +1,18 @@
-"""What a million tokens cost on each accelerator of a comparison, by what is counted."""
+"""What a million tokens cost on each accelerator of a comparison and at hosted APIs, by what is counted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.report.figures.style import error_bar, gpu_colours, plain, styled
+from planner.report.figures.style import HOSTED, INK, error_bar, gpu_colours, plain, styled
 from planner.report.prediction_text import interval, number
 from planner.report.sentences import gpu_label
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+    from plotly.graph_objects import Bar, Figure
 
     from planner.report.compare import CompareReport
+    from planner.report.hosted import HostedAnswer
 
 COUNTED = (
     ("usd_per_million_output_all", "all on the output"),
@@ -20,6 +21,9 @@ COUNTED = (
     ("usd_per_million_cached", "cached input"),
     ("usd_per_million_total", "every token"),
 )
+LABELS = dict(COUNTED)
+PATTERNS = ("/", "\\", "x", ".")
+"""Of hosted APIs, which have one colour."""
 
 
 def token_costs_figure(report: CompareReport) -> Figure:
@@ -28,7 +32,7 @@ def token_costs_figure(report: CompareReport) -> Figure:
     Parameters
     ----------
     report : CompareReport
-        A comparison with prices.
+        A comparison with prices. What a hosted API asks is a price and has no interval.
 
     Returns
     -------
@@ -63,10 +67,35 @@ def token_costs_figure(report: CompareReport) -> Figure:
                 "%{customdata[2]}",
             )
         )
+    for place, offer in enumerate(report.hosted):
+        figure.add_trace(_hosted_bar(offer, PATTERNS[place % len(PATTERNS)]))
     return styled(
         figure,
         x="what the cost is charged to",
         y="USD per million tokens (logarithmic)",
         yaxis_type="log",
         barmode="group",
+    )
+
+
+def _hosted_bar(offer: HostedAnswer, pattern: str) -> Bar:
+    """Return the bars of a hosted API; what it gives away has no place on a logarithmic axis."""
+    from plotly.graph_objects import Bar
+
+    price = offer.price
+    asked = {
+        "usd_per_million_output_all": offer.usd_per_million_output_all,
+        "usd_per_million_output": price.usd_per_million_output,
+        "usd_per_million_input": price.usd_per_million_input,
+        "usd_per_million_cached": price.cached,
+        "usd_per_million_total": offer.usd_per_million_total,
+    }
+    shown = [(LABELS[key], usd) for key, usd in asked.items() if usd > 0]
+    return Bar(
+        name=plain(offer.name),
+        x=[label for label, _ in shown],
+        y=[usd for _, usd in shown],
+        marker={"color": HOSTED, "line": {"color": INK, "width": 1}, "pattern": {"shape": pattern}},
+        customdata=[[number(usd), plain(price.provenance)] for _, usd in shown],
+        hovertemplate="USD %{customdata[0]} per million<br>%{customdata[1]}",
     )
