@@ -12,10 +12,13 @@ import pytest
 
 import planner
 import planner.api
-from planner.api.recording import UNASKED
+from planner.api.recording import UNASKED, YES_ONLY
 from planner.cli.entry import COMMANDS, MODULES
 from planner.report.reproduction import POSITIONAL, Reproduction, option_of
 from planner.scenario import Deployment
+
+NO_ARGUMENTS = {"achieved", "as_csv", "as_json", "dry_run", "restart"}
+"""Options of the command line that are no arguments of the function."""
 
 NO_REPORT = ("verify", "import")
 ASKING = [name for name in COMMANDS if hasattr(planner.api, name) and name not in NO_REPORT]
@@ -106,3 +109,23 @@ def test_the_date_can_be_fixed(monkeypatch, catalogue):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     made = planner.fit(model="llama-3.1-8b", gpu="h100", catalogue=catalogue)
     assert json.loads(json.dumps(made.to_dict()))["reproduction"]["made_on"] == "1970-01-02"
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_a_flag_without_its_opposite_is_never_recorded_as_a_no(name):
+    arguments = inspect.signature(getattr(planner.api, name)).parameters
+    for one in command_of(name).params:
+        if not (isinstance(one, click.Option) and one.is_flag) or one.secondary_opts:
+            continue
+        field = Deployment.model_fields.get(one.name)
+        if one.name in arguments:
+            assert arguments[one.name].default is False or one.name in UNASKED, one.name
+        elif field is not None:
+            assert field.default is False, one.name
+        else:
+            assert one.name in YES_ONLY | NO_ARGUMENTS, one.name
+
+
+def test_a_no_to_offloading_asks_the_same_by_its_command(catalogue):
+    made = planner.fit(model="flux.1-dev", gpu="h100", offload=False, catalogue=catalogue)
+    assert made.reproduction.command == "planner fit --model flux.1-dev --gpu h100"

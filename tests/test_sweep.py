@@ -313,6 +313,8 @@ def test_a_dask_cluster_writes_the_same(tmp_path, catalogue, whole):
         ({"tpp": 4}, "unknown argument 'tpp'"),
         ({"isl": list(range(1, 3000)), "osl": list(range(1, 3000))}, "too many for memory"),
         ({"utilisation": 0}, "utilisation"),
+        ({"engine": []}, "engine: no value"),
+        ({"prefix_hit": []}, "prefix_hit: no value"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(catalogue, asked, complaint):

@@ -31,6 +31,8 @@ LOOKED_UP = {"model": "models", "gpu": "gpus"}
 FILE_ARGUMENTS = frozenset({"fleet", "model", "path", "saved", "trace"})
 """Arguments that may name a file."""
 
+YES_ONLY = frozenset({"dropout", "offload"})
+"""Options of which a no is the default and has no option of the command line."""
 
 LONGEST_EPOCH = 11
 """Digits of a time in seconds that a date can have."""
@@ -135,7 +137,9 @@ def _given(bound: inspect.BoundArguments) -> list[tuple[str, Any]]:
             given += [
                 pair
                 for pair in value.items()
-                if pair[1] is not None and not (pair[0] in fields and pair[1] == fields[pair[0]].default)
+                if pair[1] is not None
+                and not (pair[0] in fields and pair[1] == fields[pair[0]].default)
+                and not (pair[0] in YES_ONLY and pair[1] is False)
             ]
         elif name not in UNASKED and value is not None and not _same(value, kind.default):
             given.append((name, value))

@@ -110,9 +110,9 @@ def sweep(
     book = open_catalogue(catalogue)
     sizes = {"gpus": gpus, "tp": tp, "pp": pp, "ep": ep, "dp": dp, "dcp": dcp}
     named = {"engine": engine, "weight_dtype": weight_dtype, "kv_dtype": kv_dtype}
-    settings = {name: values(given) for name, given in named.items()}
+    settings = {name: _axis(name, given) for name, given in named.items()}
     settings |= {name: (None,) if given is None else counts(name, given) for name, given in sizes.items()}
-    settings["prefix_hit"] = tuple(_hit(one) for one in values(prefix_hit))
+    settings["prefix_hit"] = tuple(_hit(one) for one in _axis("prefix_hit", prefix_hit))
     asked = _question(
         book,
         models=_models(model, book),
@@ -168,6 +168,15 @@ def _models(given: Any, book: Catalogue) -> tuple[str | Model, ...]:
     if not models:
         raise InvalidInput("model: no model named")
     return tuple(models)
+
+
+def _axis(name: str, given: Several) -> tuple[Any, ...]:
+    from planner.planning.sweeping import values
+
+    found = values(given)
+    if not found:
+        raise InvalidInput(f"{name}: no value, and so no row; leave it out, or name one or several")
+    return found
 
 
 def _hit(given: Any) -> float:

@@ -17,6 +17,7 @@ from planner.scenario import Deployment, Workload
 from planner.scenario.legal import WHOLE_SLOTS
 from planner.scenario.offload import offload_plan
 from planner.scenario.schemes import checkpoint_kv_dtype, excepted_layers, weight_scheme
+from planner.scenario.support import has_units
 
 HEADS_BY_LAYER = "num_key_value_heads_per_layer"
 KV_ALIASES = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "f16", "fp16": "f16"}
@@ -214,7 +215,10 @@ def _kv_dtype(setup: Setup) -> str:
         setup.note("kv_dtype", wanted, "", "published: the quantised checkpoint asks for it")
         return _packed_name(setup, wanted)
     base = setup.scheme.default if setup.scheme.default in ("bf16", "f16", "f32") else "bf16"
-    setup.note("kv_dtype", base, "", "published: the engine takes the dtype of the model")
+    why = "published: the engine takes the dtype of the model"
+    if base == "bf16" and not has_units(setup.gpu, base):
+        base, why = "f16", f"{why}, in FP16 where a GPU has no BF16 units"
+    setup.note("kv_dtype", base, "", why)
     return base
 
 

@@ -126,3 +126,11 @@ def test_a_message_that_is_one_stays_as_it_is():
     said = "größer als 5 µm: 3 × 4 — “so”"
     assert str(InvalidInput(said)) == said
     assert isinstance(unknown_name("thing", 3.5, ["a"]), UnknownName)
+
+
+@pytest.mark.parametrize(("gpu", "dtype"), [("v100s-32", "f16"), ("h100", "bf16")])
+def test_the_dtype_of_a_cache_can_be_asked_as_it_is_answered(gpu, dtype, catalogue):
+    asked = {"model": "llama-3.1-8b", "gpu": gpu, "catalogue": catalogue}
+    first = planner.fit(**asked).to_dict()
+    assert first["kv_dtype"] == dtype
+    assert planner.fit(**asked, kv_dtype=dtype).to_dict()["kv_tokens"] == first["kv_tokens"]
