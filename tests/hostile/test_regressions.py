@@ -134,3 +134,10 @@ def test_the_dtype_of_a_cache_can_be_asked_as_it_is_answered(gpu, dtype, catalog
     first = planner.fit(**asked).to_dict()
     assert first["kv_dtype"] == dtype
     assert planner.fit(**asked, kv_dtype=dtype).to_dict()["kv_tokens"] == first["kv_tokens"]
+
+
+def test_a_page_of_a_sweep_with_a_default_that_was_given_is_verified(tmp_path, catalogue):
+    asked = {"model": "llama-3.1-8b", "gpu": "h100", "isl": 100, "osl": 10, "text_only": False}
+    page = tmp_path / "sweep.html"
+    page.write_text(planner.sweep(**asked, catalogue=catalogue).to_html())
+    assert planner.verify(page, catalogue=catalogue).same
