@@ -19,11 +19,12 @@ LEAST_STEP, MOST_STEP = 1.0, 65.0
 
 
 class Number(click.ParamType[float]):
-    """A number in a range, the lower end excluded where it is 0."""
+    """A number in a range, the lower end excluded where it is 0 and no zero is meant."""
 
     name = "number"
 
-    def __init__(self, least: float, most: float, what: str) -> None:
+    def __init__(self, least: float, most: float, what: str, *, zero: bool = False) -> None:
+        self.above = least == 0 and not zero
         self.least = least
         self.most = most
         self.what = what
@@ -34,9 +35,9 @@ class Number(click.ParamType[float]):
             number = float(value)
         except ValueError:
             number = math.nan
-        above = number > 0 if self.least == 0 else number >= self.least
-        if not (above and number <= self.most):
-            begin = "above 0 and" if self.least == 0 else f"from {self.least:g} and"
+        enough = number > 0 if self.above else number >= self.least
+        if not (enough and number <= self.most):
+            begin = "above 0 and" if self.above else f"from {self.least:g} and"
             most = f"{self.most:,.0f}"
             self.fail(f"{value!r} is not possible; {self.what} {begin} at most {most}", param, ctx)
         return number
@@ -208,7 +209,7 @@ arrival_options = stacked(
     ),
     click.option(
         "--cv",
-        type=Number(0, 100, "a spread"),
+        type=Number(0, 100, "a spread", zero=True),
         metavar="N",
         help="Standard deviation of the gaps over their mean, for gamma; above 1 they come in bursts.",
     ),
@@ -224,7 +225,7 @@ spread_options = stacked(
     ),
     click.option(
         "--length-cv",
-        type=Number(0, 10, "a spread"),
+        type=Number(0, 10, "a spread", zero=True),
         metavar="N",
         default="0.5",
         show_default=True,

@@ -51,7 +51,7 @@ media_options = stacked(
     ),
     click.option(
         "--guidance",
-        type=Number(0, 100, "guidance"),
+        type=Number(0, 100, "guidance", zero=True),
         metavar="N",
         help="Media models: strength of guidance (CFG); above 1 it takes a second pass, unless it is an "
         "input of the model.  [default: as the usual workflow]",

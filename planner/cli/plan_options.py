@@ -82,7 +82,7 @@ traffic_options = stacked(
     ),
     click.option(
         "--cv",
-        type=Number(0, 100, "a spread"),
+        type=Number(0, 100, "a spread", zero=True),
         metavar="SPREAD",
         help="Standard deviation of the gaps between requests over their mean; above 1 they come in bursts.  "
         "[default: 1, independent users, or the trace's]",

@@ -141,3 +141,18 @@ def test_a_page_of_a_sweep_with_a_default_that_was_given_is_verified(tmp_path, c
     page = tmp_path / "sweep.html"
     page.write_text(planner.sweep(**asked, catalogue=catalogue).to_html())
     assert planner.verify(page, catalogue=catalogue).same
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "simulate --isl 100 --osl 10 --rate 1 --requests 5 --arrivals gamma --cv 0 --lengths lognormal --length-cv 0",
+        "predict --guidance 0",
+    ],
+)
+def test_a_zero_that_the_library_takes_is_taken_by_the_command_line(words, capsys):
+    from planner.cli.entry import run
+
+    model = "flux.1-dev" if "--guidance" in words else "llama-3.1-8b"
+    assert run([*words.split(), "--model", model, "--gpu", "h100"]) == 0
+    assert capsys.readouterr().err == ""
