@@ -37,6 +37,10 @@ _DECIMAL = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 
 
+MOST_DIGITS = 18
+"""Of a whole number; no count of anything here has more."""
+
+
 def _scaled(base: str, prefixes: dict[str, float], suffix: str = "") -> dict[str, float]:
     return {f"{prefix}{base}{suffix}": factor for prefix, factor in prefixes.items()}
 
@@ -122,6 +126,22 @@ def parse(text: str, dimension: Dimension | str) -> float:
     if factor is None:
         raise InvalidInput(_wrong_unit(text.strip(), float(match["number"]), unit, wanted))
     return _positive_finite(text, float(match["number"]) * factor)
+
+
+def whole_number(text: str) -> int | None:
+    """Read a whole number of digits alone; None for any other text, and for one that nothing counts.
+
+    Parameters
+    ----------
+    text : str
+        What may be a number.
+
+    Returns
+    -------
+    int or None
+        Python itself reads other alphabets' digits, and refuses thousands of them with an error.
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
 
 def parse_count(text: str) -> int:

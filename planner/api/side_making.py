@@ -25,6 +25,7 @@ from planner.measurement.predicted import Speculation
 from planner.planning.kept import kept
 from planner.planning.question import Question, gpu_records, question
 from planner.report.sentences import gpu_label
+from planner.units import whole_number
 
 if TYPE_CHECKING:
     from planner.measurement.compared import Compared
@@ -267,6 +268,7 @@ def listed(name: str, value: Any) -> list[Any]:
 def _whole(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    if not value.isdecimal() or int(value) < 1:
+    number = whole_number(value)
+    if not number:
         raise InvalidInput(f"gpus: {shorten(value)} is no number of GPUs; write it like 8 or 8,16")
-    return int(value)
+    return number

@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from planner.cli.options import Count, F, share_of, stacked
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, shorten
+from planner.scenario.records import LARGEST_SIZE
+from planner.units import whole_number
 
 HIGHEST_RATE = 1e6
 LARGEST_SEED = 2**63
@@ -84,10 +86,13 @@ class Pair(click.ParamType[tuple[int, int]]):
         """Read both numbers, or say how they are written."""
         if isinstance(value, tuple):
             return value
-        parts = value.split(":")
-        if len(parts) != 2 or not all(part.isdecimal() and 1 <= int(part) <= 4096 for part in parts):
-            self.fail(f"{value!r} is no pair of GPU counts; write it like 8:16 (prefill:decode)", param, ctx)
-        return int(parts[0]), int(parts[1])
+        prefill, _, decode = value.partition(":")
+        counts = whole_number(prefill) or 0, whole_number(decode) or 0
+        if not all(1 <= count <= LARGEST_SIZE for count in counts):
+            self.fail(
+                f"{shorten(value)} is no pair of GPU counts; write it like 8:16 (prefill:decode)", param, ctx
+            )
+        return counts
 
 
 class Quantity(click.ParamType[float]):

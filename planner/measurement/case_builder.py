@@ -42,7 +42,7 @@ USUAL_OUTPUT = 256.0
 LARGEST_RATIO = 64.0
 
 _ACCEPTED = re.compile(r"accept (\d+(?:\.\d+)?)")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d{1,9}")
 _MIXED = "speculative decoding not recorded"
 """What notes of a source say whose rows mix plain and speculative runs under one label."""
 

@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 
 from planner.measurement.serving_points import ServingPoint
+from planner.units import whole_number
 
 _POOL = re.compile(
-    r"\b(prefill|decode) (\w+)x\(tp(?P<tp>\d+),(?:adp(?P<adp>\d+),)?ep(?P<ep>\d+)(?:,dpa=(?P<dpa>\w+))?\)"
+    r"\b(prefill|decode) (\w+)x\(tp(?P<tp>\d{1,5}),(?:adp(?P<adp>\d{1,5}),)?ep(?P<ep>\d{1,5})"
+    r"(?:,dpa=(?P<dpa>\w+))?\)"
 )
 """Such as `prefill 2x(tp4,ep4,dpa=True)` or `decode 4x(tp8,adp1,ep8)`; "None" for an unknown count."""
 
@@ -102,7 +104,7 @@ def _pool(
         if tp is None or (point.n_gpus == tp and gpus is None):
             return None  # the source writes the total of all GPUs into TP
         return _worker(None, gpus, tp, ep or 1, split=(dp or 1) > 1)
-    count = int(worker[2]) if worker[2].isdecimal() else None
+    count = whole_number(worker[2])
     ranks = int(worker["tp"]) * int(worker["adp"] or 1)
     split = int(worker["adp"] or 1) > 1 or (worker["dpa"] or "").lower() in ("true", "1")
     return _worker(count, gpus, ranks, int(worker["ep"]), split=split)

@@ -18,6 +18,7 @@ from planner.performance.fabric import fabric_of
 from planner.performance.training import Machine, training_flops_per_token, training_step
 from planner.performance.training_rates import achieved_rate, training_model
 from planner.scenario.training import TrainingRun, check_run
+from planner.units import whole_number
 
 SIZES = (
     *("tp", "pp", "dp", "interleave", "fsdp", "micro_batch", "global_batch", "seq_len", "lora_rank"),
@@ -162,7 +163,8 @@ def _point(row: CsvRow, catalogue: Catalogue, file: str) -> TrainingPoint:
 
 
 def _value(text: str) -> int | str:
-    return int(text) if text.isdigit() else text
+    number = whole_number(text)
+    return text if number is None else number
 
 
 def _model(cells: Mapping[str, str], catalogue: Catalogue) -> Model:

@@ -8,7 +8,7 @@ from typing import Literal
 from planner.catalogue import Achieved, Catalogue, Gpu
 from planner.catalogue.training import TrainingModel, TrainingRate
 from planner.errors import InvalidInput, Unsupported, shorten
-from planner.units import Dimension
+from planner.units import Dimension, whole_number
 
 Stack = Literal["stable", "development"]
 STACKS: tuple[Stack, ...] = ("stable", "development")
@@ -225,7 +225,7 @@ def _last_day(date: str | None) -> str:
     if date is None:
         return "9999-12-31"
     parts = date.split("-") if isinstance(date, str) else []
-    numbers = [int(part) if part.isascii() and part.isdigit() else 0 for part in parts]
+    numbers = [whole_number(part) or 0 for part in parts]
     months_days = zip(numbers[1:], (12, 31), strict=False)
     possible = all(1 <= one <= most for one, most in months_days)
     if not 1 <= len(parts) <= 3 or len(parts[0]) != 4 or not numbers[0] or not possible:

@@ -146,7 +146,7 @@ def test_a_page_of_a_sweep_with_a_default_that_was_given_is_verified(tmp_path, c
 @pytest.mark.parametrize(
     "words",
     [
-        "simulate --isl 100 --osl 10 --rate 1 --requests 5 --arrivals gamma --cv 0 --lengths lognormal --length-cv 0",
+        "simulate --isl 9 --osl 9 --rate 1 --arrivals gamma --cv 0 --lengths lognormal --length-cv 0",
         "predict --guidance 0",
     ],
 )
@@ -156,3 +156,32 @@ def test_a_zero_that_the_library_takes_is_taken_by_the_command_line(words, capsy
     model = "flux.1-dev" if "--guidance" in words else "llama-3.1-8b"
     assert run([*words.split(), "--model", model, "--gpu", "h100"]) == 0
     assert capsys.readouterr().err == ""
+
+
+DIGITS = "9" * 5000
+"""More than Python makes a number of."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("predict", "--gpu", "h100", "--disaggregated", f"{DIGITS}:1"),
+        ("breakeven", "--gpu", "h100,h200", "--gpus", DIGITS),
+        ("train", "--gpu", "h100", "--as-of", DIGITS),
+    ],
+)
+def test_thousands_of_digits_are_refused_in_one_line(words, capsys):
+    from planner.cli.entry import run
+
+    load = () if words[0] == "train" else ("--isl", "8", "--osl", "8")
+    assert run([*words, "--model", "llama-3.1-8b", *load]) == 2
+    assert len(capsys.readouterr().err) < LONGEST_MESSAGE
+
+
+def test_thousands_of_digits_in_a_table_of_llama_bench_are_no_test():
+    from planner.measurement.importers.llama_bench import read_table
+
+    rows = ("| model | backend | ngl | test | t/s |", f"| llama 8B Q4_0 | CUDA | 99 | pp{DIGITS} | 1 |")
+    problems: list[str] = []
+    assert list(read_table("x.md", enumerate(rows, 1), problems)) == []
+    assert "one like pp512" in problems[0]

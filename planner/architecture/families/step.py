@@ -16,6 +16,7 @@ from planner.architecture.families.common import decoder, draft_entry, text_conf
 from planner.architecture.model import Architecture, Block, Layer, Weights, draft_layer, norm
 from planner.architecture.tensors import Split, Tensor
 from planner.errors import InvalidInput
+from planner.units import whole_number
 
 # Class defaults of Step-3.7's vision configuration, which copies of the text configuration leave out.
 VISION_DEFAULTS: dict[str, object] = {
@@ -184,7 +185,7 @@ def expert_layers(text: Config, layers: int) -> set[int]:
     chosen: set[int] = set()
     for item in text.text("moe_layers_enum").split(","):
         ends = item.strip().split("..")
-        numbers = [int(end) for end in ends if end.isdecimal()]
+        numbers = [number for end in ends if (number := whole_number(end)) is not None]
         if len(numbers) != len(ends) or len(ends) > 2 or not numbers[0] <= numbers[-1] < layers:
             raise InvalidInput(
                 f"{text.where}: moe_layers_enum has {item[:40]!r}; expected numbers of layers under {layers}"

@@ -17,6 +17,8 @@ from time import perf_counter
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
+from planner.units import whole_number
+
 LONGEST_HEAD_BYTES = 1 << 16
 LONGEST_SIZE_LINE_BYTES = 1 << 10
 KEEP_OPEN_S = 4.0
@@ -242,9 +244,10 @@ class Connection(asyncio.Protocol):
         if "chunked" in fields.get("transfer-encoding", "").lower():
             self._part = _Part.CHUNK_SIZE
         elif (length := fields.get("content-length")) is not None or status in (204, 304):
-            if length is not None and not (length.isascii() and length.isdecimal()):
+            left = 0 if length is None else whole_number(length)
+            if left is None:
                 raise Failed("protocol", "a body whose length is no number")
-            self._left, self._part = int(length or 0), _Part.COUNTED
+            self._left, self._part = left, _Part.COUNTED
         else:
             self._part = _Part.TO_THE_END
 

@@ -18,7 +18,9 @@ OWN = ("n_prompt", "n_gen", "model_type", "avg_ns", "avg_ts")
 """Fields that each of its versions writes; tables that others made of them may call the context otherwise."""
 
 INSERT = re.compile(r"INSERT INTO (?:llama_bench|test) \(([^()]*)\) VALUES \((.*)\);?\s*$")
-_TEST = re.compile(r"(?:pp\s?(?P<pp>\d+))?\+?(?:tg\s?(?P<tg>\d+))?(?:\s*@\s*d(?P<depth>\d+))?", re.ASCII)
+_TEST = re.compile(
+    r"(?:pp\s?(?P<pp>\d{1,9}))?\+?(?:tg\s?(?P<tg>\d{1,9}))?(?:\s*@\s*d(?P<depth>\d{1,9}))?", re.ASCII
+)
 _SQL_VALUE = re.compile(r"'((?:[^']|'')*)'|([^,']+)")
 _BUILD = re.compile(r"build:\s*([0-9a-f]+)\s*\((\d+)\)")
 _QUANTISATION = re.compile(r"\b(I?Q\d\w*|BF16|F16|F32|MXFP4\w*)\b", re.IGNORECASE)

@@ -14,6 +14,7 @@ from planner.measurement.importers.settings import NAMES, Said
 from planner.measurement.serving_points import COLUMNS, UnreadablePoint, parse_points
 from planner.measurement.startup_logs import UnreadableLog, parse_log
 from planner.measurement.user_folder import STARTUP_COLUMNS, cell
+from planner.units import whole_number
 
 NEEDED = ("model", "gpu", "n_gpus")
 """Without these a serving point says nothing of anything."""
@@ -174,9 +175,8 @@ def _equal(one: str, other: str) -> bool:
 
 def _whole(text: str | None) -> int | None:
     """Return a number of GPUs, or None where it is none."""
-    return (
-        int(text) if text and text.isascii() and text.isdigit() and 0 < int(text[:9]) == int(text) else None
-    )
+    number = whole_number(text or "")
+    return number if number and number < 1_000_000_000 else None
 
 
 def _both(total: float | None, each: float | None, gpus: int | None) -> tuple[float | None, float | None]:
