@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from planner.cli.money_options import MOST_USD
+from planner.cli.money_options import MOST_KW, MOST_USD
 from planner.cli.options import HIGHEST_PRICE, LARGEST_SIZE, LARGEST_TOKENS, LOWEST_PRICE
 from planner.dashboard.asking import OWN_MODEL_RECORD, catalogue
 from planner.dashboard.scenario import (
@@ -16,6 +16,7 @@ from planner.dashboard.scenario import (
     KV_DTYPES,
     MOST_GPUS,
     OWN_MODEL,
+    OWNING_TERMS,
     PRICE_KINDS,
     WEIGHT_DTYPES,
     Scenario,
@@ -25,6 +26,18 @@ from planner.report.sentences import gpu_label
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PAGE = "page"
 AS_PUBLISHED, SMALLEST = "as published", "the smallest that fits"
+OWNING_LABELS = {
+    "cost_of_capital": ("Interest, share a year", "the catalogue's"),
+    "life_years": ("Years until written off", "the catalogue's"),
+    "colocation": ("Colocation, USD per kW-month", "the catalogue's"),
+    "electricity": ("Electricity billed on top, USD per kWh", "in the price of the colocation"),
+    "pue": ("PUE, where electricity is billed on top", "the catalogue's"),
+    "resale": ("Got back at the end, share of the price", "nothing"),
+    "network_capex": ("Network, USD per GPU", "in the price of the GPU"),
+    "spares": ("Spare parts, share of what is bought", "none"),
+    "staff": ("Staff and insurance, USD per GPU and year", "none"),
+}
+"""What each term of owning is called, and what an empty field means."""
 
 
 def scenario() -> Scenario:
@@ -176,6 +189,16 @@ def buying() -> None:
     """Ask what cards are bought for and how long they work; given either, prices by the hour do not count."""
     _by_gpu("purchase", "USD to buy one", MOST_USD, 50.0)
     part("hours_a_day", "Hours of a day in which a bought card works", *HOURS_A_DAY, "empty: 8, assumed")
+
+
+def owning() -> None:
+    """Ask what accelerators cost to own, and on which terms."""
+    _by_gpu("capex", "USD to own one with its share of server and network", MOST_USD, 500.0)
+    _by_gpu("kw", "kW, all in", MOST_KW, 0.1)
+    places = st.columns(3)
+    for number, (name, (label, empty)) in enumerate(OWNING_LABELS.items()):
+        with places[number % 3]:
+            part(name, label, *OWNING_TERMS[name], f"empty: {empty}")
 
 
 def layers_on_cpu() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.catalogue import Catalogue, PriceKind
 from planner.catalogue.imported import model_from
-from planner.cli.money_options import MOST_USD
+from planner.cli.money_options import MOST_KW, MOST_USD, MOST_YEARS
 from planner.cli.options import (
     HIGHEST_PRICE,
     LARGEST_REQUESTS,
@@ -68,6 +68,21 @@ HOURS_A_DAY = (0.1, 24.0)
 BOUGHT = ("purchase", "hours_a_day")
 OFF_GPU = ("ngl", "host")
 """Arguments of cards that are bought, and of layers that the CPU runs."""
+
+OWNING_TERMS = {
+    "cost_of_capital": (0.0, 0.99),
+    "life_years": (0.1, MOST_YEARS),
+    "colocation": (0.0, 1e5),
+    "electricity": (0.0, 10.0),
+    "pue": (1.0, 4.0),
+    "resale": (0.0, 0.99),
+    "network_capex": (0.0, MOST_USD),
+    "spares": (0.0, 0.99),
+    "staff": (0.0, MOST_USD),
+}
+"""Terms on which accelerators are owned: least and most."""
+OWNED = ("capex", "kw", *OWNING_TERMS)
+"""Arguments of accelerators that are owned."""
 
 WORKED_EXAMPLE: Mapping[str, Any] = {
     "model": "kimi-k3",
@@ -207,6 +222,9 @@ FIELDS: Mapping[str, Field] = {
     "price": _prices(HIGHEST_PRICE),
     "price_kind": _word("price kind", PRICE_KINDS),
     "purchase": _prices(MOST_USD),
+    "capex": _prices(MOST_USD),
+    "kw": _prices(MOST_KW),
+    **{name: _number(least, most) for name, (least, most) in OWNING_TERMS.items()},
     "hours_a_day": _number(*HOURS_A_DAY),
     "engine": _word("engine", ENGINES),
     "weight_dtype": _word("weight dtype", WEIGHT_DTYPES),
@@ -293,15 +311,21 @@ def arguments(scenario: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, 
     dict
         Only what was given; prices of accelerators that are not asked about are left out, and those that were
         typed where published ones are asked for, or where cards are bought. A host counts where layers are
-        left to it.
+        left to it, and terms of owning where a price is what owning costs.
     """
     asked = {name: scenario[name] for name in names if scenario.get(name) is not None}
-    for name in {"price", "purchase"} & asked.keys():
+    for name in {"price", "purchase", "capex", "kw"} & asked.keys():
         asked[name] = {gpu: usd for gpu, usd in asked[name].items() if gpu in asked.get("gpu", ())}
         if not asked[name]:
             del asked[name]
     bought = any(name in asked for name in BOUGHT)
-    idle = {"price": bought or "price_kind" in asked, "price_kind": bought, "host": "ngl" not in asked}
+    owned = "price_kind" not in names or (OWN in asked.get("price_kind", "").split(",") and not bought)
+    idle = {
+        "price": bought or "price_kind" in asked,
+        "price_kind": bought,
+        "host": "ngl" not in asked,
+        **dict.fromkeys(OWNED, not owned),
+    }
     asked = {name: value for name, value in asked.items() if not idle.get(name)}
     if "gpu" in asked:  # as the command line has it, so that the answers are alike to the last letter
         asked["gpu"] = FIELDS["gpu"].write(asked["gpu"])

@@ -7,6 +7,7 @@ import pytest
 import planner
 from planner.dashboard.main import PAGES, WITHOUT_QUESTION
 from tests.dashboard.reading import answers, said
+from tests.dashboard.test_same_numbers import printed
 
 ASKING = [name for name in PAGES if name not in WITHOUT_QUESTION]
 
@@ -178,6 +179,27 @@ def test_the_accuracy_page_has_the_figures_that_are_published(opened):
     assert rows.iloc[0].tolist()[:2] == ["all", "output tok/s per GPU"]
     assert f"output of a GPU by {rows.iloc[0]['median error']} ({rows.iloc[0]['number']} points" in said(page)
     assert len(page.get("plotly_chart")) == 1
+
+
+def test_owning_is_asked_for_as_on_the_command_line(opened, offered):
+    terms = {"capex": "h100-sxm=30000,mi300x=25000", "kw": "h100-sxm=1.6", "life_years": "5", "resale": "0.1"}
+    load = {"model": "llama-3.1-8b", "gpu": "h100-sxm,mi300x", "isl": "1000", "osl": "100"}
+    page = opened("cost", **load, **terms, price_kind="own")
+    assert not page.exception
+    assert not page.error
+    asked = [one for one in answers(offered) if "h100-sxm=30000" in one["reproduction"]["command"]]
+    schemas = {one["schema"].split("/")[0] for one in asked}
+    assert schemas == {"planner.compare", "planner.breakeven", "planner.owning"}
+    for answer in asked:
+        command = answer["reproduction"]["command"]
+        assert "--life-years 5" in command
+        assert "--resale 0.1" in command
+        assert printed(command) == (0, answer)
+    key = next(one.key for one in page.number_input if one.label.startswith("Years until written off"))
+    page.number_input(key).set_value(4.0)
+    page.run()
+    assert page.query_params["life_years"] == "4"
+    assert "--life-years 4" in said(page)
 
 
 def test_pages_share_the_scenario(opened):

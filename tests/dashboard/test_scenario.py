@@ -29,6 +29,17 @@ WHOLE = {
     "price_kind": "spot",
     "purchase": {"h100-sxm": 25000.0},
     "hours_a_day": 10.5,
+    "capex": {"h100-sxm": 31000.0, "mi300x": 27500.0},
+    "kw": {"h100-sxm": 1.7},
+    "cost_of_capital": 0.12,
+    "life_years": 5.0,
+    "colocation": 150.0,
+    "electricity": 0.08,
+    "pue": 1.25,
+    "resale": 0.1,
+    "network_capex": 0.0,
+    "spares": 0.02,
+    "staff": 900.0,
     "engine": "sglang",
     "weight_dtype": "fp8",
     "kv_dtype": "fp8",
@@ -119,6 +130,11 @@ def test_aliases_become_ids_and_counts_may_have_suffixes():
         ("price", "b200=1e9"),
         ("purchase", "b200=1e9"),
         ("hours_a_day", "25"),
+        ("capex", "b200=0"),
+        ("kw", "b200=101"),
+        ("life_years", "0"),
+        ("resale", "1"),
+        ("pue", "0.9"),
         ("ngl", "-1"),
         ("host", "my-desk"),
         ("engine", "vllm==0.0.1"),
@@ -171,6 +187,18 @@ def test_prices_by_the_hour_do_not_count_where_cards_are_bought():
         "price_kind": "spot",
     }
     assert arguments(now, ("gpu", "price_kind")) == {"gpu": "rtx-4090", "price_kind": "spot"}
+
+
+def test_terms_of_owning_count_where_something_is_owned():
+    terms = {"capex": {"b300-sxm": 53000.0, "l4": 2500.0}, "life_years": 5.0}
+    now = {"gpu": ("b300-sxm",), **terms}
+    owned = {"gpu": "b300-sxm", "capex": {"b300-sxm": 53000.0}, "life_years": 5.0}
+    assert arguments(now, ("gpu", *terms)) == owned
+    for kind in ("own", "own,spot"):
+        assert arguments({**now, "price_kind": kind}, tuple(FIELDS)) == {**owned, "price_kind": kind}
+    rented = {"gpu": "b300-sxm", "price_kind": "spot"}
+    assert arguments({**now, "price_kind": "spot"}, tuple(FIELDS)) == rented
+    assert arguments(now, tuple(FIELDS)) == {"gpu": "b300-sxm"}
 
 
 def test_a_host_counts_where_layers_are_left_to_it():

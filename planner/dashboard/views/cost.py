@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from planner.dashboard.asking import ask, catalogue
-from planner.dashboard.inputs import buying, chosen_part, layers_on_cpu, scenario
-from planner.dashboard.scenario import BOUGHT, OFF_GPU, arguments
+from planner.dashboard.inputs import buying, chosen_part, layers_on_cpu, owning, scenario
+from planner.dashboard.scenario import BOUGHT, OFF_GPU, OWNED, arguments
 from planner.dashboard.showing import (
     answering,
     show_figure,
@@ -32,9 +32,10 @@ from planner.report.sentences import gpu_label
 TOKENS = (
     *("model", "gpu", "isl", "osl", "concurrency", "price", "price_kind", "utilisation"),
     *("engine", "weight_dtype", "kv_dtype"),
-    *(*BOUGHT, *OFF_GPU),
+    *(*BOUGHT, *OWNED, *OFF_GPU),
 )
-TWO = ("model", "isl", "osl", "concurrency", "utilisation", "engine", "weight_dtype", "kv_dtype", *OFF_GPU)
+LOAD = ("model", "isl", "osl", "concurrency", "utilisation", "engine", "weight_dtype", "kv_dtype")
+TWO = (*LOAD, *OWNED, *OFF_GPU)
 
 
 def show() -> None:
@@ -44,6 +45,8 @@ def show() -> None:
     with st.expander("Cards that are bought, and layers on the CPU"):
         buying()
         layers_on_cpu()
+    with st.expander("What owning costs"):
+        owning()
     draws: tuple[Callable[[], None], ...] = (partial(_tokens, first), _two, _owning)
     for draw in draws:
         with answering():
@@ -91,7 +94,7 @@ def _owning() -> None:
     from planner.report.figures.owning import owning_figure, owning_table
 
     st.markdown("##### Owning and renting")
-    report: OwningReport = ask("own", arguments(scenario(), ("gpu",)))
+    report: OwningReport = ask("own", arguments(scenario(), ("gpu", *OWNED)))
     show_sentence(report)
     title = "An hour of an owned GPU, and of a rented one, USD"
     show_figure(owning_figure(report), title, owning_table(report), "own")
