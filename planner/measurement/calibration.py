@@ -39,13 +39,20 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "engine": 0.2,
             "architecture": 0.1,
             "family": 0.25,
+            "period/engine/vendor": 0.2,
             "group": 0.09,
             "set-up": 0.05,
         },
-        "collective_latency": {"all": 0.4, "vendor": 0.2, "runtime": 0.25},
-        "collective_bytes": {"all": 0.4, "architecture": 0.2, "runtime": 0.2, "gpu": 0.15},
-        "host": {"all": 1.0, "engine": 0.7},
-        "sampling": {"all": 0.8, "engine": 0.8},
+        "collective_latency": {"all": 0.4, "vendor": 0.2, "runtime": 0.25, "period/engine/vendor": 0.2},
+        "collective_bytes": {
+            "all": 0.4,
+            "architecture": 0.2,
+            "runtime": 0.2,
+            "gpu": 0.15,
+            "period/engine/vendor": 0.2,
+        },
+        "host": {"all": 1.0, "engine": 0.7, "period/engine/vendor": 0.5},
+        "sampling": {"all": 0.8, "engine": 0.8, "period/engine/vendor": 0.5},
         "prefill_matrices": {"all": 0.3, "architecture": 0.15, "format": 0.1},
         "prefill_attention": {"all": 0.4, "architecture": 0.2, "family": 0.4},
         "prefill_collectives": {"all": 0.5, "vendor": 0.2},
@@ -63,15 +70,17 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "vendor": 0.1,
             "split": 0.2,
             "kind/runtime": 0.15,
-            "model": 0.06,
+            "model": 0.08,
             "family/vendor": 0.2,
-            "format/engine/vendor": 0.2,
+            "format/engine/vendor": 0.25,
             "architecture/runtime": 0.08,
-            "model/runtime": 0.05,
+            "model/runtime": 0.06,
             "attention/runtime": 0.05,
             "experts/engine/vendor": 0.05,
             "gpu/runtime": 0.03,
-            "group": 0.14,
+            "period/engine/vendor": 0.2,
+            "period/gpu/engine": 0.1,
+            "group": 0.1,
             "set-up": 0.08,
         },
         "prefill": {
@@ -82,6 +91,7 @@ PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "kind/runtime": 0.2,
             "family": 0.12,
             "architecture/engine": 0.06,
+            "period/engine/vendor": 0.08,
             "set-up": 0.18,
         },
         "output": {"all": 0.1, "kind/runtime": 0.2, "split": 0.15, "runtime": 0.12, "group": 0.04},
@@ -110,8 +120,8 @@ OWN_PRIORS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 
 NOISE = np.array([0.10, 0.10, 0.25])
 """Scatter of ln of output rate, TPOT and TTFT of most runs of what the model takes to be alike."""
-FREEDOM = 3.0
-"""Degrees of freedom of that scatter: residuals beyond sqrt(3) scatters pull less the larger they are."""
+FREEDOM = 1.0
+"""Degrees of freedom of that scatter: residuals beyond one scatter pull less the larger they are."""
 HUBER = 1.2
 """Residuals of a user's own points beyond so many scatters pull with constant force."""
 SERIES_POWER = 0.5

@@ -23,7 +23,7 @@ from planner.measurement.static_runs import OWN_SOURCES
 from planner.measurement.usual_layouts import Pools, pools_of
 from planner.memory.built import SameModel, architecture_of
 from planner.performance.deployed import Deployed, deploy
-from planner.performance.levels import Circumstances
+from planner.performance.levels import NOW, Circumstances, period_of
 from planner.performance.parameters import Array
 from planner.performance.profile import stack
 from planner.performance.speculation import acceptance_of
@@ -252,6 +252,7 @@ def _case(
         engine=(setup.engine or "other") + _age(point),
         runtime=runtime_of(point.engine) + _age(point),
         quantisation=deployed.main_format,
+        period=_period(point),
         kind=name,
         disaggregated=pools.prefill_gpus > 0,
         speculative=drafted > 0,
@@ -285,6 +286,13 @@ def _case(
 def _age(point: ServingPoint) -> str:
     """Return what sets the engines of 2024 apart: schedulers and kernels were others then."""
     return " of 2024" if point.date and point.date[:7] < BEFORE_V1 else ""
+
+
+def _period(point: ServingPoint) -> str:
+    """Return the period of the software of a point; a user's own is taken to be today's, as questions are."""
+    if point.own:
+        return NOW
+    return period_of(None if point.flags & ServingFlag.RUN_UNDATED else point.date)
 
 
 def _hit(point: ServingPoint) -> float:

@@ -22,7 +22,6 @@ from planner.measurement.serving_points import (
 )
 from planner.measurement.serving_sources import (
     SourceFamily,
-    family_flags,
     serving_directory,
     serving_files,
     source_families,
@@ -182,7 +181,7 @@ def _load(file: Path, models: set[str] | None = None, gpus: set[str] | None = No
             if row.cells["model"].casefold() in models and row.cells["gpu"].casefold() in gpus
         )
     found = []
-    for point in parse_points(table, rows, family_flags(file)):
+    for point in parse_points(table, rows):
         if isinstance(point, UnreadablePoint):
             raise InvalidInput(f"{table.file}:{point.line}: {point.what}")
         found.append(point)

@@ -68,6 +68,8 @@ class ServingFlag(Flag):
     """The same run stands in another row that says more."""
     FASTER_THAN_LIGHT = auto()
     """The rate is above what peak and bandwidth allow."""
+    RUN_UNDATED = auto()
+    """The date is that of a copy, or rates are medians of runs of many months: the software is not known."""
 
     NONE = 0
     """A figure of a service with fresh prompts at a concurrency."""

@@ -11,6 +11,7 @@ from typing import Any
 from planner.errors import InvalidInput, nearest_names
 from planner.measurement.csvtable import CsvRow, CsvTable, read_csv
 from planner.measurement.serving_flags import ServingFlag, flags_of
+from planner.measurement.serving_sources import source_flags
 
 REQUIRED = ("model", "gpu")
 MEASURED = (
@@ -207,10 +208,8 @@ def ignored_columns(table: CsvTable) -> dict[str, str | None]:
     return {name: (found[0] if found else None) for name, found in near.items()}
 
 
-def parse_points(
-    table: CsvTable, rows: Iterable[CsvRow], source_flags: ServingFlag = ServingFlag.NONE
-) -> Iterable[ServingPoint | UnreadablePoint]:
-    """Turn rows of text into points.
+def parse_points(table: CsvTable, rows: Iterable[CsvRow]) -> Iterable[ServingPoint | UnreadablePoint]:
+    """Turn rows of text into points, with the flags of each row and of its source.
 
     Parameters
     ----------
@@ -218,8 +217,6 @@ def parse_points(
         The table that the rows are of.
     rows : iterable of CsvRow
         All of its rows or some.
-    source_flags : ServingFlag
-        What holds of every point of the source although its notes do not say so.
 
     Yields
     ------
@@ -244,7 +241,8 @@ def parse_points(
         if lacking:
             yield UnreadablePoint(row.line, f"{lacking} is empty")
             continue
-        yield ServingPoint(**values, flags=flags_of(values) | source_flags, where=f"{table.file}:{row.line}")
+        flags = flags_of(values) | source_flags(values["source"])
+        yield ServingPoint(**values, flags=flags, where=f"{table.file}:{row.line}")
 
 
 def _with_hint(name: str, columns: Sequence[str]) -> str:

@@ -91,9 +91,23 @@ def source_families() -> dict[str, SourceFamily]:
     }
 
 
-def family_flags(file: Path) -> ServingFlag:
-    """Return what holds of every point of a file: nothing, where it is not a shipped one."""
-    if file.parent != serving_directory():
-        return ServingFlag.NONE
-    family = source_families().get(file.stem)
-    return family.flags if family else ServingFlag.NONE
+@cache
+def _flags_by_source() -> dict[str, ServingFlag]:
+    """Return what holds of every point of each source, in files that hold one source or several alike."""
+    return {source: family.flags for family in source_families().values() for source in family.sources}
+
+
+def source_flags(source: str | None) -> ServingFlag:
+    """Return what holds of every point of a source although its notes do not say so, in whichever file it is.
+
+    Parameters
+    ----------
+    source : str or None
+        The column `source` of a point.
+
+    Returns
+    -------
+    ServingFlag
+        None where the source is not one of the shipped ones.
+    """
+    return _flags_by_source().get(source or "", ServingFlag.NONE)

@@ -21,6 +21,38 @@ OUTPUT_ENDS = (200.0, 600.0, 1500.0)
 LOAD_ENDS = (2.0, 16.0, 64.0, 256.0)
 """Ends of the classes of input, output and concurrency."""
 
+PERIODS = (
+    "2025-09",
+    "2025-11-20",
+    "2025-12-16",
+    "2026-01-15",
+    "2026-02-20",
+    "2026-04",
+    "2026-06",
+)
+"""Starts of the periods of software told apart: a set-up became up to twice as fast from one to another."""
+NOW = f"since {PERIODS[-1]}"
+"""The period of the newest software, which questions are about."""
+
+
+def period_of(date: str | None) -> str:
+    """Return the period in which software of a day falls.
+
+    Parameters
+    ----------
+    date : str or None
+        Such as ``2026-03-07`` or ``2026-03``; None where it is not known.
+
+    Returns
+    -------
+    str
+        Such as ``since 2026-02-20``, ``before 2025-09`` or ``undated``.
+    """
+    if not date:
+        return "undated"
+    begun = [start for start in PERIODS if start <= date]
+    return f"since {begun[-1]}" if begun else f"before {PERIODS[0]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
@@ -36,6 +68,8 @@ class Circumstances:
         Engine whose kernels run, and what serves with it (``dynamo-trtllm``).
     quantisation : str
         Format of most of the weights.
+    period : str
+        Of the software, as `period_of` gives it.
     kind : str
         ``service``, ``static``, ``offline``, ``decode`` or ``cached``.
     disaggregated, speculative, expert_parallel, attention_copies, crosses_nodes, mean : bool
@@ -53,6 +87,7 @@ class Circumstances:
     engine: str
     runtime: str
     quantisation: str
+    period: str = NOW
     kind: str = "service"
     disaggregated: bool = False
     speculative: bool = False
@@ -105,6 +140,8 @@ class Circumstances:
             "shape/engine": f"{shape}/{self.engine}",
             "split/load": f"{split}/{load}",
             "split/runtime": f"{split}/{self.runtime}",
+            "period/engine/vendor": f"{self.period}/{self.engine}/{self.vendor}",
+            "period/gpu/engine": f"{self.period}/{self.gpu}/{self.engine}",
             "statistic/engine": f"{'mean' if self.mean else 'median'}/{self.engine}",
         }
 

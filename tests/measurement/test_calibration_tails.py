@@ -9,10 +9,11 @@ from planner.measurement.calibration import FREEDOM, HUBER, constant, tailed
 
 
 def test_what_is_far_off_pulls_less_the_further_it_is():
-    residuals = np.array([0.0, 1.0, np.sqrt(FREEDOM), 10.0, -10.0])
+    residuals = np.array([0.0, 0.5, 1.0, 10.0, -10.0])
     loss, weight = tailed(residuals)
-    assert weight == pytest.approx([4 / 3, 1.0, 2 / 3, 4 / 103, 4 / 103])
-    assert loss[1] == pytest.approx(2 * np.log(4 / 3))
+    assert FREEDOM == 1
+    assert weight == pytest.approx([2.0, 1.6, 1.0, 2 / 101, 2 / 101])
+    assert loss[2] == pytest.approx(np.log(2))
     pull = np.abs(weight * residuals)
     assert pull[3] < pull[1] < pull[2]
 

@@ -135,3 +135,10 @@ def test_repeated_runs_are_flagged_across_the_files_of_a_user(tmp_path):
     poor.write_text("model,gpu,isl,concurrency,ttft_ms_mean,tpot_ms_mean\nm,g,1024,4,51.23,8.765\n")
     flags = [point.flags for point in load_serving_points([poor, rich])]
     assert [ServingFlag.REPEATED in flag for flag in flags] == [True, False]
+
+
+def test_what_holds_of_a_source_holds_in_whichever_file_its_points_are(write):
+    (point,) = load_serving(write(source="InferenceX db-dump 2026-07-20 (recovered)"))
+    assert ServingFlag.NOMINAL_LENGTHS | ServingFlag.RUN_UNDATED in point.flags
+    (unknown,) = load_serving(write(source="somebody else"))
+    assert not unknown.flags & (ServingFlag.NOMINAL_LENGTHS | ServingFlag.RUN_UNDATED)

@@ -40,6 +40,7 @@ COUNTS = {
     ServingFlag.USER_RATE_OVER_E2E: 1897,
     ServingFlag.REPEATED: 1081,
     ServingFlag.FASTER_THAN_LIGHT: 0,
+    ServingFlag.RUN_UNDATED: 4542,
 }
 
 
