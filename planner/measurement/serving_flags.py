@@ -18,6 +18,8 @@ CONCURRENCY_RATIO = (0.3, 1.35)
 """Between these, output rate / (concurrency x tok/s/user) is what a closed loop at that concurrency gives."""
 SHORT_SHARE = 0.97
 """Below this share of OSL/(ISL+OSL) the output tokens of a run are fewer than OSL says."""
+LONGEST = 1e9
+"""No request is longer [tokens]; a larger mean in notes is a slip and not taken."""
 DRAWN_MEAN = 0.9
 """Mean of lengths drawn evenly from 0.8 to 1.0 of the nominal one (`random-range-ratio` 0.8)."""
 LIGHT_MARGIN = 1.02
@@ -314,9 +316,10 @@ def _measured_means(notes: str) -> tuple[float, float] | None:
     if not mark or len(words) < 4:
         return None
     try:
-        return float(words[0]), float(words[3])
+        means = float(words[0]), float(words[3])
     except ValueError:
         return None
+    return means if all(0 < mean <= LONGEST for mean in means) else None
 
 
 _FIGURES = (

@@ -19,6 +19,7 @@ from planner.measurement.serving import (
     serving_directory,
     shipped_points,
 )
+from planner.measurement.serving_flags import mean_lengths
 from planner.measurement.serving_points import ignored_columns
 
 KIMI = serving_directory() / "wafer_kimi_k3.csv"
@@ -142,3 +143,9 @@ def test_what_holds_of_a_source_holds_in_whichever_file_its_points_are(write):
     assert ServingFlag.NOMINAL_LENGTHS | ServingFlag.RUN_UNDATED in point.flags
     (unknown,) = load_serving(write(source="somebody else"))
     assert not unknown.flags & (ServingFlag.NOMINAL_LENGTHS | ServingFlag.RUN_UNDATED)
+
+
+@pytest.mark.parametrize("tokens", ["9" * 4000, "1e400", "nan", "0", "2e9"])
+def test_an_impossible_mean_in_notes_is_not_taken(write, tokens):
+    (point,) = load_serving(write(isl=1000, osl=100, notes=f"measured mean input {tokens} / output 90 tokens"))
+    assert mean_lengths(point) == (1000, 100)
