@@ -147,5 +147,6 @@ def test_what_holds_of_a_source_holds_in_whichever_file_its_points_are(write):
 
 @pytest.mark.parametrize("tokens", ["9" * 4000, "1e400", "nan", "0", "2e9"])
 def test_an_impossible_mean_in_notes_is_not_taken(write, tokens):
-    (point,) = load_serving(write(isl=1000, osl=100, notes=f"measured mean input {tokens} / output 90 tokens"))
+    notes = f"measured mean input {tokens} / output 90 tokens"
+    (point,) = load_serving(write(isl=1000, osl=100, notes=notes))
     assert mean_lengths(point) == (1000, 100)
