@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from planner.cli.options import Count, F, share_of, stacked
+from planner.cli.options import LARGEST_SIZE, Count, F, share_of, stacked
 from planner.errors import InvalidInput, shorten
-from planner.scenario.records import LARGEST_SIZE
 from planner.units import whole_number
 
 HIGHEST_RATE = 1e6
