@@ -208,7 +208,7 @@ def test_a_catalogue_file_must_be_named_again(tmp_path, catalogue):
         ({"arguments": {**LLAMA, "tp": "x" * 10_000}}, "has no answer now"),
         ({"function": "simulate", "arguments": {**LLAMA, "trace": "/dev/zero"}}, "is not opened"),
         ({"function": "validate", "arguments": {"path": "/etc/passwd"}}, "is not opened"),
-        ({"function": "predict", "arguments": {**LLAMA, "isl": 1, "osl": 1, "disaggregated": "ab"}}, "no pair of"),
+        ({"function": "predict", "arguments": {**LLAMA, "isl": 1, "osl": 1, "disaggregated": "ab"}}, "pair"),
         ({"files": [{"role": "trace", "name": "x", "sha256": 1}]}, "sha256 is 1"),
         ({"files": ["x"]}, "a dict is needed"),
         ({"schema": "planner.reproduction/99"}, "is of schema"),
