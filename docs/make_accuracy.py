@@ -35,8 +35,8 @@ HOW = (
     "faster than nameplate bandwidth allows, and those that do not say what they seem to say, are left out. "
     "Intervals of a fold come from the errors of the other folds. The widths of the priors were chosen on "
     "other folds of the same points, and the form of the model with all of them in sight: figures on points "
-    "that nobody ever saw are worse. Of 56 groups that no choice looked at, output is 17.5 % off, TPOT 18.6 %, "
-    "TTFT 37.7 % (2026-12-01)."
+    "that nobody ever saw are worse. Of 56 groups that no choice looked at, output is 17.5 % off, TPOT "
+    "18.6 %, TTFT 37.7 % (2026-12-01)."
 )
 EXPLAINED = {
     "disaggregated": "how many workers a pool had, and where requests queued, is often not stated",
