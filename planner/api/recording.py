@@ -123,27 +123,26 @@ def today() -> date:
 
 def _given(bound: inspect.BoundArguments) -> list[tuple[str, Any]]:
     """Return what differs from its default, in the order of the signature."""
-    from planner.planning.sizing import Sizes
-    from planner.scenario import Deployment
-
     given: list[tuple[str, Any]] = []
     for name, value in bound.arguments.items():
         kind = bound.signature.parameters[name]
         if kind.kind is inspect.Parameter.VAR_KEYWORD:
-            # A size of 1 says that the layout is given, and so it is no default.
-            fields = {
-                name: f for name, f in Deployment.model_fields.items() if name not in Sizes.model_fields
-            }
-            given += [
-                pair
-                for pair in value.items()
-                if pair[1] is not None
-                and not (pair[0] in fields and pair[1] == fields[pair[0]].default)
-                and not (pair[0] in YES_ONLY and pair[1] is False)
-            ]
+            given += [pair for pair in value.items() if not is_usual(*pair)]
         elif name not in UNASKED and value is not None and not _same(value, kind.default):
             given.append((name, value))
     return given
+
+
+def is_usual(name: str, value: Any) -> bool:
+    """Return whether an option says what holds without it; so it is neither shown nor recorded."""
+    from planner.planning.sizing import Sizes
+    from planner.scenario import Deployment
+
+    if value is None or (name in YES_ONLY and value is False):
+        return True
+    # A size of 1 says that the layout is given, and so it is no default.
+    field = None if name in Sizes.model_fields else Deployment.model_fields.get(name)
+    return field is not None and bool(value == field.default)
 
 
 def _same(value: Any, default: Any) -> bool:

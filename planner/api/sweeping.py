@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import open_catalogue, path_text
-from planner.api.recording import reproducible
+from planner.api.recording import is_usual, reproducible
 from planner.catalogue import Catalogue, Gpu, Model
 from planner.errors import InvalidInput, shorten
 from planner.planning.question import check_fields, gpu_records, prices_of
@@ -214,7 +214,7 @@ def _question(
         settings={name: settings[name] for name in SETTINGS},
         loads=loads,
         prices=_prices(book, gpus, price, kinds),
-        options={name: value for name, value in options.items() if not _usual(name, value)},
+        options={name: value for name, value in options.items() if not is_usual(name, value)},
         **more,
         use=planned_use(book, *use),
         directory=str(book.directory),
@@ -229,14 +229,6 @@ def _question(
                 f"gpu: a record of {gpu.id} that is not the catalogue's; put it into a catalogue file"
             )
     return asked
-
-
-def _usual(name: str, value: Any) -> bool:
-    """Return whether an option says what holds without it; so it is neither shown nor recorded."""
-    from planner.scenario import Deployment
-
-    field = Deployment.model_fields.get(name)
-    return value is None or (field is not None and bool(value == field.default))
 
 
 def _prices(

@@ -108,6 +108,6 @@ def source_flags(source: str | None) -> ServingFlag:
     Returns
     -------
     ServingFlag
-        None where the source is not one of the shipped ones.
+        `NONE` where the source is not one of the shipped ones.
     """
     return _flags_by_source().get(source or "", ServingFlag.NONE)

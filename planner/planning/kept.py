@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import lru_cache, wraps
+from functools import _lru_cache_wrapper, lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from planner.catalogue import Gpu
@@ -71,21 +71,19 @@ def kept(function: Callable[Concatenate[Question, Gpu, P], R]) -> Callable[Conca
     def find(key: Alike, *args: Any, **kwargs: Any) -> R:
         return function(*key.take(), *args, **kwargs)
 
-    found: Callable[..., R] = lru_cache(maxsize=MOST)(find)
+    found = lru_cache(maxsize=MOST)(find)
 
     @wraps(function)
     def asked_again(asked: Question, gpu: Gpu, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not hashable((args, *kwargs.values())):
-            return function(asked, gpu, *args, **kwargs)
-        return found(unpriced(asked, gpu), *args, **kwargs)
+        return looked_up(found, unpriced(asked, gpu), *args, **kwargs)
 
     return asked_again
 
 
-def hashable(parts: object) -> bool:
-    """Return whether parts can be a key: a list in place of a name cannot."""
+def looked_up(found: _lru_cache_wrapper[R], *args: Any, **kwargs: Any) -> R:
+    """Call a function that keeps its answers, past them where an argument can be no key, such as a list."""
     try:
-        hash(parts)
+        hash((args, *kwargs.values()))
     except TypeError:
-        return False
-    return True
+        return found.__wrapped__(*args, **kwargs)
+    return found(*args, **kwargs)

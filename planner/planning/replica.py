@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.catalogue import Gpu
 from planner.memory.built import Same
-from planner.planning.kept import Alike, hashable, kept
+from planner.planning.kept import Alike, kept, looked_up
 from planner.planning.question import Question
 from planner.planning.search import Candidate, FailedLimit, Point, SearchResult, SearchSpace, search_again
 from planner.planning.service_simulation import Ready, SimulatedLoad, ready_to_simulate
@@ -330,7 +330,7 @@ def served(
     run = Alike(
         (Same(ready), what, trace, at_rate), (ready, replace(what, trace=load.trace), at_rate, progress)
     )
-    return _simulated(run) if hashable(run) else _simulated.__wrapped__(run)
+    return looked_up(_simulated, run)
 
 
 @lru_cache(maxsize=KEPT)
