@@ -82,6 +82,12 @@ class Model(Record):
     sources: tuple[str, ...] = Tuple
     notes: tuple[str, ...] = Tuple
 
+    @property
+    def published_format(self) -> str:
+        """Return the format of most of the checkpoint, as rows of measurements name it."""
+        formats = set(self.weights.values())
+        return formats.pop() if len(formats) == 1 else "native" if formats else "bf16"
+
     def called(self, name: str) -> Model:
         """Return the model under one of its names, with the longest request of that name's checkpoint.
 

@@ -12,6 +12,8 @@ from planner.serving.flags import flags_of, missing_flags
 from planner.serving.launching import ROUTER_PORT, Launch
 
 LEAST_PROMPTS, WAVES, RATE_SECONDS = 50, 10, 60
+READY_SECONDS = 1800
+"""How long the client waits for the server, which may still load its weights [s]."""
 RESULT = "result.json"
 SEED = 0
 
@@ -106,6 +108,7 @@ def _vllm(launch: Launch, workload: Workload, url: str) -> list[Flag]:
         *given(
             ("--ignore-eos", True),
             ("--seed", str(SEED)),
+            ("--ready-check-timeout-sec", READY_SECONDS),
             ("--percentile-metrics", "ttft,tpot,itl,e2el"),
             ("--save-result", True),
             ("--result-filename", RESULT),
@@ -148,6 +151,7 @@ def _told(launch: Launch) -> list[Flag]:
         ),
         *sizes,
         ("--engine", f"{wanted.stack.id}{version}"),
-        ("--weight-dtype", made.weight_dtype),
+        ("--weight-dtype", made.weight_dtype or wanted.model.published_format),
         ("--kv-dtype", wanted.asked.kv_dtype if wanted.asked.kv_dtype != "auto" else None),
+        ("--spec-decode", f"{wanted.draft.kind} {made.speculative_tokens}" if wanted.draft else None),
     )

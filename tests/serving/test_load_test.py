@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from planner.cli.entry import run
+from planner.measurement.serving_flags import ServingFlag
+from planner.measurement.serving_points import load_serving
 from planner.serving.book import launch_book
 from planner.serving.flags import flags_of, read_flags
 from tests.serving.making import flags_in, launched
 
 FILES = Path(__file__).parents[1] / "data" / "bench_files"
+KEPT = Path(__file__).parents[2] / "measurements" / "h200_launched"
 SHORT = {"model": "llama-3.1-8b", "gpu": "h100", "isl": 2000, "osl": 300}
 
 
@@ -87,3 +90,36 @@ def test_the_other_client_takes_the_options_that_are_printed(catalogue, capsys):
     said = capsys.readouterr().err
     assert "127.0.0.1:9" in said
     assert "no option" not in said
+
+
+def test_the_result_is_told_what_no_result_says(catalogue):
+    """Formats and drafts, without which a row is taken for another deployment."""
+    alone = {"model": "llama-3.1-8b", "gpu": "h200", "isl": 1000, "osl": 256, "catalogue": catalogue}
+    plain = launched(**alone).test
+    drafted = launched(**alone, speculative_tokens=3, draft_model="llama-3.2-1b").test
+    own = launched(**{**alone, "model": "deepseek-r1", "tp": 8}, speculative_tokens=2).test
+    for words in (plain.importing, plain.measuring):
+        assert flags_in(list(words))["--weight-dtype"] == "bf16"
+        assert "--spec-decode" not in words
+    for words in (drafted.importing, drafted.measuring):
+        assert flags_in(list(words))["--spec-decode"] == "draft 3"
+    assert flags_in(list(own.importing))["--weight-dtype"] == "fp8-block128"
+    assert flags_in(list(own.importing))["--spec-decode"] == "mtp 2"
+
+
+def test_a_drafted_result_is_not_taken_for_a_plain_one(catalogue, tmp_path):
+    """Read by the printed command, the row holds the draft, and the prediction reckons with it."""
+    asked = {"model": "llama-3.1-8b", "gpu": "h200", "isl": 1000, "osl": 256, "concurrency": 16}
+    test = launched(**asked, speculative_tokens=3, draft_model="llama-3.2-1b", catalogue=catalogue).test
+    words = list(test.importing)
+    words[words.index("result.json")] = str(KEPT / "results" / "llama-3.1-8b-draft.json")
+    assert run([*words[1:], "--into", str(tmp_path)]) == 0
+    (point,) = load_serving(tmp_path / "serving" / "imported.csv")
+    assert (point.spec_decode, point.weight_dtype) == ("draft 3", "bf16")
+    assert point.flags & ServingFlag.SPECULATIVE
+
+
+def test_the_client_waits_for_the_server(catalogue):
+    """vLLM's client sends at once unless it is told to wait, and a server takes minutes to come up."""
+    flags = flags_in(list(launched(**SHORT, catalogue=catalogue).test.bench))
+    assert int(flags["--ready-check-timeout-sec"]) >= 600

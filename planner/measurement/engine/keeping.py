@@ -41,10 +41,7 @@ class Kept:
 
 def weights_of(result: EngineResult) -> str:
     """Return the format of most of the weights, as rows name it."""
-    if result.run.weight_dtype is not None:
-        return result.run.weight_dtype
-    native = set(result.model.weights.values())
-    return native.pop() if len(native) == 1 else "native" if native else "bf16"
+    return result.run.weight_dtype or result.model.published_format
 
 
 def rows_of(result: EngineResult, gpu: Gpu, date: str) -> Kept:
