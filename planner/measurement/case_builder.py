@@ -14,7 +14,9 @@ from planner.catalogue import Catalogue, Model
 from planner.catalogue.stacks import parse_version
 from planner.errors import PlannerError
 from planner.measurement.cases import Case, CaseSet
+from planner.measurement.run_dates import period_of_run
 from planner.measurement.serving_flags import ServingFlag, mean_lengths
+from planner.measurement.serving_layout import Copies
 from planner.measurement.serving_points import ServingPoint
 from planner.measurement.serving_setup import PointSetup, SetupResolver, missing_statement, weight_bits
 from planner.measurement.serving_sources import source_families
@@ -23,7 +25,7 @@ from planner.measurement.static_runs import OWN_SOURCES
 from planner.measurement.usual_layouts import Pools, pools_of
 from planner.memory.built import SameModel, architecture_of
 from planner.performance.deployed import Deployed, deploy
-from planner.performance.levels import NOW, Circumstances, period_of
+from planner.performance.levels import Circumstances
 from planner.performance.parameters import Array
 from planner.performance.profile import stack
 from planner.performance.speculation import acceptance_of
@@ -81,12 +83,13 @@ class CaseBuilder:
         if point.flags & ServingFlag.PREFILL_ONLY:
             raise NotPredictable("prefill alone")
         pools = pools_of(point, setup, self._weight_bytes(setup))
-        deployed, key = self._deploy(point, setup, pools)
-        return _case(point, setup, pools, deployed, key, self._catalogue)
+        deployed, key = self._deploy(point, setup, pools.decode)
+        prefill_key = self._deploy(point, setup, pools.prefill)[1] if pools.prefill else key
+        return _case(point, setup, pools, deployed, (key, prefill_key), self._catalogue)
 
     def gather(self, cases: Sequence[Case]) -> CaseSet:
         """Return cases with their deployments as arrays."""
-        keys = list(dict.fromkeys(case.key for case in cases))
+        keys = list(dict.fromkeys(key for case in cases for key in (case.key, case.prefill_key)))
         rows = {key: row for row, key in enumerate(keys)}
         profiles = []
         for key in keys:
@@ -116,6 +119,7 @@ class CaseBuilder:
         return CaseSet(
             list(cases),
             stack(profiles, [rows[case.key] for case in cases]),
+            stack(profiles, [rows[case.prefill_key] for case in cases]),
             points,
             np.array([case.measured for case in cases]).reshape(-1, 3),
             np.array([case.teaches for case in cases]).reshape(-1, 3),
@@ -145,9 +149,8 @@ class CaseBuilder:
             raise NotPredictable("architecture not supported", str(error)) from None
 
     def _deploy(
-        self, point: ServingPoint, setup: PointSetup, pools: Pools
+        self, point: ServingPoint, setup: PointSetup, copy: Copies
     ) -> tuple[Deployed, tuple[object, ...]]:
-        decode = pools.decode
         kv = _kv_dtype(setup)
         engine = _stack(point, setup)
         key = (
@@ -156,29 +159,28 @@ class CaseBuilder:
             setup.weight_dtype,
             kv,
             engine,
-            decode.tp,
-            decode.pp,
-            decode.ep,
-            decode.dp,
+            copy.tp,
+            copy.pp,
+            copy.ep,
+            copy.dp,
         )
         if key not in self._deployed:
-            self._deployed[key] = self._make(setup, pools, kv, engine)
+            self._deployed[key] = self._make(setup, copy, kv, engine)
         found = self._deployed[key]
         if isinstance(found, NotPredictable):
             raise found
         return found, key
 
-    def _make(self, setup: PointSetup, pools: Pools, kv: str, engine: str) -> Deployed | NotPredictable:
-        decode = pools.decode
+    def _make(self, setup: PointSetup, copy: Copies, kv: str, engine: str) -> Deployed | NotPredictable:
         try:
             return deploy(
                 model=setup.model,
                 gpu=setup.gpu,
                 deployment=Deployment(
-                    tp=decode.tp,
-                    pp=decode.pp,
-                    ep=decode.ep,
-                    dp=decode.dp,
+                    tp=copy.tp,
+                    pp=copy.pp,
+                    ep=copy.ep,
+                    dp=copy.dp,
                     weight_dtype=setup.weight_dtype,
                     kv_dtype=kv,
                     engine=engine,
@@ -223,7 +225,7 @@ def _case(
     setup: PointSetup,
     pools: Pools,
     deployed: Deployed,
-    key: tuple[object, ...],
+    keys: tuple[tuple[object, ...], tuple[object, ...]],
     catalogue: Catalogue,
 ) -> Case:
     flags = point.flags
@@ -252,7 +254,7 @@ def _case(
         engine=(setup.engine or "other") + _age(point),
         runtime=runtime_of(point.engine) + _age(point),
         quantisation=deployed.main_format,
-        period=_period(point),
+        period=period_of_run(point, setup.gpu.vendor),
         kind=name,
         disaggregated=pools.prefill_gpus > 0,
         speculative=drafted > 0,
@@ -267,7 +269,8 @@ def _case(
     measured = _measured(point)
     return Case(
         point=point,
-        key=key,
+        key=keys[0],
+        prefill_key=keys[1],
         pools=pools,
         about=about,
         isl=float(isl or 1.0),
@@ -286,13 +289,6 @@ def _case(
 def _age(point: ServingPoint) -> str:
     """Return what sets the engines of 2024 apart: schedulers and kernels were others then."""
     return " of 2024" if point.date and point.date[:7] < BEFORE_V1 else ""
-
-
-def _period(point: ServingPoint) -> str:
-    """Return the period of the software of a point; a user's own is taken to be today's, as questions are."""
-    if point.own:
-        return NOW
-    return period_of(None if point.flags & ServingFlag.RUN_UNDATED else point.date)
 
 
 def _hit(point: ServingPoint) -> float:

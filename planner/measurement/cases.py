@@ -31,8 +31,8 @@ class Case:
     ----------
     point : ServingPoint
         What was measured.
-    key : tuple
-        Which deployment it is of.
+    key, prefill_key : tuple
+        Which deployments decode and prefill; the same where the decoding GPUs prefill too.
     pools : Pools
         How its GPUs are divided.
     about : Circumstances
@@ -51,6 +51,7 @@ class Case:
 
     point: ServingPoint
     key: tuple[object, ...]
+    prefill_key: tuple[object, ...]
     pools: Pools
     about: Circumstances
     isl: float
@@ -73,8 +74,8 @@ class CaseSet:
     ----------
     cases : list of Case
         The cases.
-    profile : Profile
-        One row for each.
+    profile, filling : Profile
+        What decodes and what prefills, one row for each.
     points : Points
         One operating point for each.
     measured : array, shape (N, 3)
@@ -87,6 +88,7 @@ class CaseSet:
 
     cases: list[Case]
     profile: Profile
+    filling: Profile
     points: Points
     measured: Array
     teaches: np.ndarray
@@ -102,6 +104,7 @@ class CaseSet:
         return CaseSet(
             [self.cases[i] for i in chosen],
             take(self.profile, chosen),
+            take(self.filling, chosen),
             Points(**{field.name: getattr(self.points, field.name)[chosen] for field in fields(Points)}),
             self.measured[chosen],
             self.teaches[chosen],
@@ -120,7 +123,9 @@ class CaseSet:
         -------
         array, shape (N, 3)
         """
-        return logs_of(steady_state(self.profile, parameters, self.points), self.points, self.mean)
+        return logs_of(
+            steady_state(self.profile, parameters, self.points, self.filling), self.points, self.mean
+        )
 
     def faster_than_light(self) -> np.ndarray:
         """Return which points beat what reading weights and caches at nameplate bandwidth allows.
@@ -154,7 +159,9 @@ class CaseSet:
         low, high = np.full(len(self), 0.1), np.full(len(self), MOST_AT_ONCE)
         for _ in range(24):
             middle = np.sqrt(low * high)
-            found = steady_state(self.profile, parameters, replace(self.points, concurrency=middle))
+            found = steady_state(
+                self.profile, parameters, replace(self.points, concurrency=middle), self.filling
+            )
             short = found.output_tps / self.points.osl < wanted
             low, high = np.where(short, middle, low), np.where(short, high, middle)
         full = np.minimum(found.most * self.points.copies, MOST_AT_ONCE)

@@ -105,9 +105,20 @@ def _pool(
             return None  # the source writes the total of all GPUs into TP
         return _worker(None, gpus, tp, ep or 1, split=(dp or 1) > 1)
     count = whole_number(worker[2])
-    ranks = int(worker["tp"]) * int(worker["adp"] or 1)
+    ranks, experts = int(worker["tp"]) * int(worker["adp"] or 1), int(worker["ep"])
     split = int(worker["adp"] or 1) > 1 or (worker["dpa"] or "").lower() in ("true", "1")
-    return _worker(count, gpus, ranks, int(worker["ep"]), split=split)
+    if split and ranks == experts == 1:
+        return _unlabelled(count, gpus)
+    if count and min(ranks, experts) > 1 and gpus == count * ranks * experts:
+        gpus = count * max(ranks, experts)  # counted as TP x EP, though experts are divided among the ranks
+    return _worker(count, gpus, ranks, experts, split=split)
+
+
+def _unlabelled(count: int | None, gpus: int | None) -> Copies | None:
+    """Return workers with attention copies whose sizes were lost: experts are then divided by their ranks."""
+    if not (count and gpus) or gpus % count or gpus == count:
+        return None
+    return Copies(count, 1, 1, gpus // count, gpus // count)
 
 
 def _worker(count: int | None, gpus: int | None, ranks: int, ep: int, *, split: bool) -> Copies | None:

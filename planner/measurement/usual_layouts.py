@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from planner.measurement.serving_layout import Copies
 from planner.measurement.serving_points import ServingPoint
 from planner.measurement.serving_setup import PointSetup
+from planner.measurement.setups import NotPredictable
 
 NODE = 8
 """GPUs over which tensor parallelism of attention is used, at most."""
@@ -30,11 +31,14 @@ class Pools:
         All GPUs.
     prefill_gpus : int
         GPUs that only prefill.
+    prefill : Copies or None
+        What only prefills; None where the decoding GPUs prefill too, or where it is not known to differ.
     """
 
     decode: Copies
     gpus: int
     prefill_gpus: int = 0
+    prefill: Copies | None = None
 
 
 def pools_of(point: ServingPoint, setup: PointSetup, weight_bytes: float) -> Pools:
@@ -85,12 +89,13 @@ def smallest_tp(setup: PointSetup, weight_bytes: float, gpus: int) -> int:
 def _apart(point: ServingPoint, setup: PointSetup) -> Pools:
     """Return the pools of a disaggregated point."""
     prefill, decode = setup.layout.prefill, setup.layout.decode
-    prefill_gpus = point.prefill_gpus or (prefill.gpus if prefill else None)
-    decode_gpus = point.decode_gpus or (decode.gpus if decode else None)
+    prefill_gpus = (prefill.gpus if prefill else None) or point.prefill_gpus
+    decode_gpus = (decode.gpus if decode else None) or point.decode_gpus
     total = point.n_gpus
+    if prefill_gpus and decode_gpus:
+        total = prefill_gpus + decode_gpus
     if total is None:
-        known = (prefill_gpus or 0) + (decode_gpus or 0)
-        total = known or 2 * max(point.tp or NODE, point.ep or 1, point.dp or 1)
+        raise NotPredictable("number of GPUs not stated")
     if decode_gpus is None:
         decode_gpus = total - prefill_gpus if prefill_gpus and prefill_gpus < total else max(total // 2, 1)
     if prefill_gpus is None:
@@ -101,7 +106,9 @@ def _apart(point: ServingPoint, setup: PointSetup) -> Pools:
         decode = _wide(point, decode.tp * decode.dp, decode_gpus)
     ranks = decode.tp * decode.pp * decode.dp
     copies = max(1, decode_gpus // ranks)
-    return Pools(Copies(copies, decode.tp, decode.pp, min(decode.ep, ranks), decode.dp), total, prefill_gpus)
+    return Pools(
+        Copies(copies, decode.tp, decode.pp, min(decode.ep, ranks), decode.dp), total, prefill_gpus, prefill
+    )
 
 
 def _worker(point: ServingPoint, gpus: int) -> Copies:

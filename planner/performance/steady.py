@@ -176,9 +176,10 @@ def steady_state(
     others = np.maximum(active - 1, 0.0)
     beside = np.where(apart, 0.0, others)
     alone = prefill(filling, parameters, new, cached) * prompt_share(filling, new, beside) + points.transfer_s
-    cost = _loaded_prefill(filling, parameters, new, cached, active) * copy_share(filling, new, beside)
-    ranks = filling.ranks
-    cost = np.where(apart, cost * ranks * points.copies / np.maximum(points.prefill_gpus, 1.0), cost)
+    # Of a pool that only prefills, each decoding copy has so many copies' worth.
+    feeders = np.where(apart, points.prefill_gpus / (filling.ranks * points.copies), 1.0)
+    cost = _loaded_prefill(filling, parameters, new, cached, active / feeders)
+    cost = cost * copy_share(filling, new, beside) / feeders
     shared = np.where(apart, 0.0, factor(parameters, "sharing"))
     wait, queue = factor(parameters, "wait"), factor(parameters, "queue")
     wave = WAVE_SHARE * factor(parameters, "wave")
@@ -253,9 +254,11 @@ def _other_kinds(
     pace = step / found.tokens_per_step
     filling = prefill(profile, parameters, new, 0 * new, copies=each) * batch_share(profile, new, each)
     latency = (filling + after * step) * np.maximum(load / batch, 1.0)
-    factor_ = factor(parameters, "output") * points.copies
-    output = np.where(static, load * points.osl / latency * factor_, found.output_tps)
-    output = np.where(decoding, batch / pace * factor_, output)
+    output = np.where(
+        static, load * points.osl / latency * factor(parameters, "output") * points.copies, found.output_tps
+    )
+    # Decoding alone has neither ramps nor gaps: its rate is the pace of all that decode.
+    output = np.where(decoding, batch / pace * points.copies, output)
     either = static | decoding
     ttft = np.where(static, filling, found.ttft_s)
     return replace(

@@ -103,14 +103,14 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
 
 
 def find_variant(model: Model, name: str) -> tuple[str, Quantisation] | None:
-    """Return the model's quantisation of this name, or the first whose name starts with it.
+    """Return the model's quantisation of this name, the first that begins so, or the only one that ends so.
 
     Parameters
     ----------
     model : Model
         The catalogue's record.
     name : str
-        Full name (``fp8-block128``) or its beginning (``fp8``).
+        Full name (``fp8-block128``), its beginning (``fp8``), or what follows ``mx`` or ``nv``.
 
     Returns
     -------
@@ -120,7 +120,10 @@ def find_variant(model: Model, name: str) -> tuple[str, Quantisation] | None:
         return name, model.quantisations[name]
     if any(fmt.startswith(name) for fmt in native_formats(model).values()):
         return None
-    return next(((key, value) for key, value in model.quantisations.items() if key.startswith(name)), None)
+    begins = [key for key in model.quantisations if key.startswith(name)]
+    scaled = [key for key in model.quantisations if key in (f"mx{name}", f"nv{name}")]
+    found = begins[:1] or (scaled if len(scaled) == 1 else [])
+    return (found[0], model.quantisations[found[0]]) if found else None
 
 
 def native_formats(model: Model, architecture: Architecture | None = None) -> Mapping[str, str]:
