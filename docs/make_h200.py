@@ -33,6 +33,8 @@ def tables(catalogue: Catalogue) -> dict[str, str]:
         "operators": RUNS.operators_table(catalogue),
         "after": RUNS.after_table(catalogue),
         "http": http_table(),
+        "prefill": prefill_table(),
+        "products": products_table(),
         "kernels": kernels_table(),
     }
 
@@ -57,6 +59,62 @@ def http_table() -> str:
     for name in ("output tok/s", "TPOT [ms]", "TTFT [ms]"):
         heads += [f"{name}, HTTP", "own interface", "predicted before"]
     return table(heads, rows, numbers_from=0)
+
+
+PARTS = (
+    "products",
+    "attention",
+    "norms, activations, rotation",
+    "norms and activations, quantising",
+    "other",
+)
+
+
+def prefill_table() -> str:
+    """Return where prompts alone go, by kind of kernel."""
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in read_rows(RUNS.directory / "prefill_kernels.csv"):
+        if row["batch"] == "1":
+            cells = found.setdefault(
+                (row["model"], row["weight_dtype"], row["isl"]), {"wall": row["wall_ms"]}
+            )
+            cells[row["part"]] = row["ms"]
+    rows = []
+    for (model, weights, isl), cells in found.items():
+        wall, times = float(cells["wall"]), [float(cells.get(part, 0)) for part in PARTS]
+        rest = wall - sum(times)
+        shown = [f"{wall:,.1f}", *(f"{time:,.1f}" if time else "" for time in times), f"{rest:,.1f}"]
+        rows.append([model, weights, f"{int(isl):,}", *shown])
+    heads = ["model", "weights", "tokens", "prefill [ms]", *PARTS, "rest"]
+    return table(heads, rows, numbers_from=2)
+
+
+def products_table() -> str:
+    """Return what share of the peak products reach within a prefill, and alone with random operands."""
+    alone = {
+        (r["dtype"], r["m"], r["n"], r["k"]): (float(r["latency_us"]), float(r["flops_fraction"]))
+        for r in read_rows(ROOT / "measurements" / "kernels" / "own_h200.csv")
+        if r["op"] == "gemm" and r["flops_fraction"]
+    }
+    groups: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for row in read_rows(RUNS.directory / "prefill_products.csv"):
+        dtype = "fp8" if row["weight_dtype"].startswith("fp8") else "bfloat16"
+        same = alone.get((dtype, row["m"], row["n"], row["k"]))
+        if same is not None:
+            time, share = same
+            pair = (share * time / float(row["mean_us"]), share)
+            groups.setdefault((row["weight_dtype"], int(row["m"])), []).append(pair)
+    rows = [
+        [
+            weights,
+            f"{m:,}",
+            str(len(pairs)),
+            *(f"{median(values):.2f}" for values in zip(*pairs, strict=True)),
+        ]
+        for (weights, m), pairs in sorted(groups.items())
+    ]
+    heads = ["weights", "tokens", "products", "share of peak in a prefill", "alone, random operands"]
+    return table(heads, rows, numbers_from=1)
 
 
 def _tall(row: dict[str, str]) -> bool:
