@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ _POOL = re.compile(
     r"(?:,dpa=(?P<dpa>\w+))?\)"
 )
 """Such as `prefill 2x(tp4,ep4,dpa=True)` or `decode 4x(tp8,adp1,ep8)`; "None" for an unknown count."""
+
+NODE = 8
+"""GPUs over which tensor parallelism of attention is used, at most."""
+LOADED = 8.0
+"""Requests for each decoding GPU above which experts are spread wide and attention has copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +114,19 @@ def _pool(
     ranks, experts = int(worker["tp"]) * int(worker["adp"] or 1), int(worker["ep"])
     split = int(worker["adp"] or 1) > 1 or (worker["dpa"] or "").lower() in ("true", "1")
     if split and ranks == experts == 1:
-        return _unlabelled(count, gpus)
+        light = worker[1] == "decode" and (point.concurrency or math.inf) <= LOADED * (gpus or 0)
+        return _unlabelled(count, gpus, light=light)
     if count and min(ranks, experts) > 1 and gpus == count * ranks * experts:
         gpus = count * max(ranks, experts)  # counted as TP x EP, though experts are divided among the ranks
     return _worker(count, gpus, ranks, experts, split=split)
 
 
-def _unlabelled(count: int | None, gpus: int | None) -> Copies | None:
-    """Return workers with attention copies whose sizes were lost: experts are then divided by their ranks."""
+def _unlabelled(count: int | None, gpus: int | None, *, light: bool) -> Copies | None:
+    """Return workers whose sizes were lost: TP within a node for a light load, else attention on each rank."""
     if not (count and gpus) or gpus % count or gpus == count:
         return None
-    return Copies(count, 1, 1, gpus // count, gpus // count)
+    ranks = gpus // count
+    return Copies(count, ranks, 1, 1, 1) if light and ranks <= NODE else Copies(count, 1, 1, ranks, ranks)
 
 
 def _worker(count: int | None, gpus: int | None, ranks: int, ep: int, *, split: bool) -> Copies | None:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.measurement.serving_layout import Copies
+from planner.measurement.serving_layout import LOADED, NODE, Copies
 from planner.measurement.serving_points import ServingPoint
 from planner.measurement.serving_setup import PointSetup
 from planner.measurement.setups import NotPredictable
 
-NODE = 8
-"""GPUs over which tensor parallelism of attention is used, at most."""
-LOADED = 8.0
-"""Requests for each decoding GPU above which experts are spread wide and attention has copies."""
 LIGHT = 2.0
 """Requests for each decoding GPU below which several small workers serve."""
 WEIGHTS_SHARE = 0.65
