@@ -105,6 +105,25 @@ def test_collectives_under_torchrun(tmp_path):
     assert all(float(row["low_us"]) > 0 for row in rows)
 
 
+def test_fp8_weights_that_were_rounded_to_zero_are_drawn_anew(monkeypatch):
+    """Those that stand turned round in memory too, and never a scale."""
+    monkeypatch.setattr("planner.measurement.engine.inside.AT_ONCE", 1000)
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            small = torch.empty(256, 96, dtype=torch.float16).uniform_(-1e-3, 1e-3)
+            self.weight = torch.nn.Parameter(small.to(torch.float8_e4m3fn).t(), requires_grad=False)
+            self.weight_scale = torch.nn.Parameter(torch.full((96, 1), 0.5), requires_grad=False)
+
+    layer = Layer()
+    assert (layer.weight.float() == 0).float().mean() > 0.97
+    assert spread_routing(layer) == 1
+    assert (layer.weight.float() == 0).float().mean() < 0.01
+    assert layer.weight.float().std() == pytest.approx(1, abs=0.05)
+    assert torch.equal(layer.weight_scale, torch.full((96, 1), 0.5))
+
+
 def test_routers_and_norms_are_set_and_nothing_else():
     class Layer(torch.nn.Module):
         def __init__(self):

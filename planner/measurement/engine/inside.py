@@ -26,6 +26,8 @@ WARM_STEPS, WARM_TOKENS = 4, 128
 """A warm-up has the point's batch, with short prompts: kernels follow a step's tokens, not the context."""
 LEAST_STEPS = 8
 """A window of fewer common steps is no measurement."""
+AT_ONCE = 2**26
+"""Numbers drawn at once: little memory is left beside an engine."""
 SAMPLE = 1.0
 """Temperature: sampling takes part in every step, as it does in service."""
 
@@ -166,12 +168,13 @@ ENGINES: dict[str, Callable[[dict[str, Any]], Engine]] = {"vllm": VllmEngine, "s
 
 
 def spread_routing(model: Any) -> int:
-    """Make tokens differ and routers choose by them; return how many tensors were set.
+    """Make tokens differ, routers choose by them and FP8 weights differ from zero; return how many were set.
 
     Engines invent weights near zero. A router's scores are then equal but for rounding, or biases, which all
     tokens share, outweigh what tells tokens apart: most of them choose the same experts, and a step reads a
     few instead of all. So norms become one, biases nothing, and embeddings and routers random numbers of
     usual size. Each tensor's numbers follow from its name: ranks that hold copies of a router hold the same.
+    Near zero, FP8 rounds nearly all weights to zero itself, by which products take less power than real ones.
 
     Runs inside of the engine's workers, so it imports what it needs itself.
     """
@@ -183,10 +186,17 @@ def spread_routing(model: Any) -> int:
     router = re.compile(r"(?:^|\.)(?:gate|router)\.weight$")
     changed = 0
     for name, tensor in model.named_parameters():
-        if not tensor.is_floating_point() or tensor.element_size() < 2:
-            continue
         drawn = torch.Generator(device=tensor.device)
         drawn.manual_seed(zlib.crc32(name.encode()))
+        if str(tensor.dtype).startswith("torch.float8_e4m3") and tensor.dim() > 1:
+            row = max(tensor.numel() // len(tensor), 1)
+            for piece in tensor.data.split(max(AT_ONCE // row, 1)):
+                like = torch.empty(piece.shape, dtype=torch.float16, device=piece.device)
+                piece.copy_(like.normal_(generator=drawn))
+            changed += 1
+            continue
+        if not tensor.is_floating_point() or tensor.element_size() < 2:
+            continue
         if router.search(name):
             tensor.data.normal_(0.0, tensor.shape[-1] ** -0.5, generator=drawn)
         elif re.search(r"embed\w*\.weight$", name):
