@@ -122,7 +122,7 @@ def _pool(
 
 
 def _unlabelled(count: int | None, gpus: int | None, *, light: bool) -> Copies | None:
-    """Return workers whose sizes were lost: TP within a node for a light load, else attention on each rank."""
+    """Return workers whose sizes were lost: TP in a node for a light load, else attention on each rank."""
     if not (count and gpus) or gpus % count or gpus == count:
         return None
     ranks = gpus // count

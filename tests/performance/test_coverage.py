@@ -313,3 +313,22 @@ def test_conditions_on_numbers(number: int) -> None:
     assert Numbers(any_of=(16, 128)).holds(number) != Numbers(none_of=(16, 128)).holds(number)
     assert Numbers(at_least=17).holds(number) != Numbers(at_most=16).holds(number)
     assert not Numbers(none_of=(1,)).holds(None)
+
+
+# -- MXFP8 -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gpu", "kernel", "compute", "storage"),
+    [
+        ("h200", "Marlin W8A16", "bf16", None),
+        ("mi300x", "BF16 experts", "bf16", "bf16"),
+        ("b300", GENERIC, "fp8", None),
+        ("mi355x", GENERIC, "fp8", None),
+    ],
+)
+def test_mxfp8_runs_in_16_bits_where_there_are_no_units_for_it(
+    catalogue: Catalogue, gpu: str, kernel: str, compute: str, storage: str | None
+) -> None:
+    found = choose(catalogue, gpu, kind="moe_gemm", weight_format="mxfp8")
+    assert (found.name, found.compute_dtype, found.storage_format) == (kernel, compute, storage)

@@ -31,6 +31,7 @@ def test_no_name_is_the_published_checkpoint(catalogue: Catalogue) -> None:
         ("llama-3.1-8b", "int4-w4a16-g128", "int4-w4a16-g128", "int4-g128"),
         ("deepseek-r1", "fp8", "fp8-block128", "fp8-block128"),
         ("gpt-oss-120b", "mxfp4", "mxfp4", "mxfp4"),
+        ("minimax-m3", "fp8", "mxfp8", "mxfp8"),  # its FP8 checkpoint has scales of 32 values
     ],
 )
 def test_short_names_mean_the_native_format_or_the_first_variant(
