@@ -51,11 +51,6 @@ class RowCost:
     choice: KernelChoice | None
 
 
-UNBROKEN, UNBROKEN_SCALES = ("fp8-channel", "fp8-tensor"), 1.2
-"""Formats whose scales do not interrupt a product in FP8, and how many times its share of peak that makes: in
-vLLM 0.20.2 on an H200 they reach 0.78 of peak, 0.66 with the quantisation of activations before them, against
-`MATRIX_SHARE` of 0.55 over all formats (profiles of prefills, docs/accuracy-h200.md)."""
-
 KnownKernels = dict[tuple[object, ...], KernelChoice]
 """Kernels of one model, accelerator and engine, by what `kernel_of` tells apart of an operator."""
 
@@ -220,7 +215,7 @@ class _Costs:
         share = row.top_k / table.sharding.ep if row.experts else 1.0
         return RowCost(
             slow * read / (READ_EXPERTS if row.experts else READ_DENSE),
-            slow * count * row.flops * share / (peak * shares[width] * _unbroken(row, width)),
+            slow * count * row.flops * share / (peak * shares[width]),
             count * row.flops * share / peak,
             choice,
         )
@@ -327,11 +322,6 @@ class _Costs:
         names = ("entry_s", "entry_bytes", "decode_entry_s", "prefill_pair_s", "limit", "stride", "kept")
         columns = np.array(found, dtype=float).T
         return dict(zip(names, columns, strict=True))
-
-
-def _unbroken(row: Operator, width: str) -> float:
-    """Return how many times faster a product in FP8 is whose scales hold for whole rows or tensors."""
-    return UNBROKEN_SCALES if width == "fp8" and row.format in UNBROKEN and not row.experts else 1.0
 
 
 def slowdown(choice: KernelChoice) -> float:
