@@ -17,7 +17,7 @@ from planner.errors import InvalidInput
 from planner.measurement.calibration import OWN, OWN_PRIORS, fit_levels
 from planner.measurement.case_builder import CaseBuilder
 from planner.measurement.cases import Case, CaseSet
-from planner.measurement.cross_validation import LeftOut, leave_out, seen_by, widths_from
+from planner.measurement.cross_validation import SEED, LeftOut, leave_out, seen_by, widths_from
 from planner.measurement.serving import load_serving_points, serving_files
 from planner.measurement.serving_flags import ServingFlag
 from planner.measurement.serving_points import ServingPoint
@@ -31,6 +31,8 @@ own runs of one H200, with `measurements/h200`, say how wrong predictions are of
 single consumer cards do in `docs/consumer.md`."""
 
 LEFT_OUT = ("group", "model", "gpu", "series")
+SHUFFLES = {"group": 3}
+"""How often what is left out is divided into folds anew: with whom a group is left out moves its error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ class Calibrated:
         Parameters, widths and what was seen.
     data : CaseSet
         The points that it is from.
-    left_out : dict of str to LeftOut
-        Predictions of points that were left out, by what was left out.
+    left_out : dict of str to tuple of LeftOut
+        Predictions of points that were left out, by what was left out, one for each shuffle of the folds.
     skipped : int
         Points that could not be used.
     digest : str
@@ -53,7 +55,7 @@ class Calibrated:
 
     calibration: Calibration
     data: CaseSet
-    left_out: dict[str, LeftOut]
+    left_out: dict[str, tuple[LeftOut, ...]]
     skipped: int
     digest: str
 
@@ -129,12 +131,22 @@ def calibrate(
     usable = data.part(np.asarray(data.teaches.any(axis=1)))
     levels = fit_levels(usable)
     told("fitted")
-    parts = {kind: leave_out(data, kind, told=told) for kind in left_out}
+    parts = {
+        kind: tuple(
+            leave_out(data, kind, seed=SEED + shuffle, told=told) for shuffle in range(SHUFFLES.get(kind, 1))
+        )
+        for kind in left_out
+    }
     digest = digest_of(data.cases)
     today = datetime.date.today().isoformat()
     source = f"calibrated: {len(usable)} serving points, digest {digest} ({today})"
     return Calibrated(
-        Calibration(levels, widths_from(data, list(parts.values())), seen_by(usable.cases), source),
+        Calibration(
+            levels,
+            widths_from(data, [one for part in parts.values() for one in part]),
+            seen_by(usable.cases),
+            source,
+        ),
         data,
         parts,
         skipped,

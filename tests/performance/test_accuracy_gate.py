@@ -37,7 +37,7 @@ def book():
 def left_out():
     data, skipped = cases_of(shipped(), book())
     part = leave_out(data, only=(make_accuracy.GATE_FOLD,))
-    made = Calibrated(calibration_of(book()), data, {"group": part}, skipped, "")
+    made = Calibrated(calibration_of(book()), data, {"group": (part,)}, skipped, "")
     return make_accuracy.gate_scores(made, part)
 
 
