@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 
+from planner.measurement.pool_notes import workers_of
 from planner.measurement.serving_points import ServingPoint
-from planner.units import whole_number
-
-_POOL = re.compile(
-    r"\b(prefill|decode) (\w+)x\(tp(?P<tp>\d{1,5}),(?:adp(?P<adp>\d{1,5}),)?ep(?P<ep>\d{1,5})"
-    r"(?:,dpa=(?P<dpa>\w+))?\)"
-)
-"""Such as `prefill 2x(tp4,ep4,dpa=True)` or `decode 4x(tp8,adp1,ep8)`; "None" for an unknown count."""
 
 NODE = 8
 """GPUs over which tensor parallelism of attention is used, at most."""
@@ -77,11 +70,10 @@ def layout_of(point: ServingPoint) -> Layout:
     """
     if not point.disagg:
         return Layout(_aggregated(point))
-    workers = {found[1]: found for found in _POOL.finditer(point.notes or "")}
     prefill_tp = None if "prefill" in (point.notes or "") else point.tp  # else it is said there
     return Layout(
-        decode=_pool(point, workers.get("decode"), point.decode_gpus, point.tp, point.ep, point.dp),
-        prefill=_pool(point, workers.get("prefill"), point.prefill_gpus, prefill_tp, None, None),
+        decode=_pool(point, "decode", point.decode_gpus, point.tp, point.ep, point.dp),
+        prefill=_pool(point, "prefill", point.prefill_gpus, prefill_tp, None, None),
     )
 
 
@@ -100,25 +92,21 @@ def _aggregated(point: ServingPoint) -> Copies | None:
 
 def _pool(
     point: ServingPoint,
-    worker: re.Match[str] | None,
+    role: str,
     gpus: int | None,
     tp: int | None,
     ep: int | None,
     dp: int | None,
 ) -> Copies | None:
-    if worker is None:
+    workers = workers_of(point.notes).get(role)
+    if workers is None:
         if tp is None or (point.n_gpus == tp and gpus is None):
             return None  # the source writes the total of all GPUs into TP
         return _worker(None, gpus, tp, ep or 1, split=(dp or 1) > 1)
-    count = whole_number(worker[2])
-    ranks, experts = int(worker["tp"]) * int(worker["adp"] or 1), int(worker["ep"])
-    split = int(worker["adp"] or 1) > 1 or (worker["dpa"] or "").lower() in ("true", "1")
-    if split and ranks == experts == 1:
-        light = worker[1] == "decode" and (point.concurrency or math.inf) <= LOADED * (gpus or 0)
-        return _unlabelled(count, gpus, light=light)
-    if count and min(ranks, experts) > 1 and gpus == count * ranks * experts:
-        gpus = count * max(ranks, experts)  # counted as TP x EP, though experts are divided among the ranks
-    return _worker(count, gpus, ranks, experts, split=split)
+    if workers.split and workers.ranks == workers.ep == 1:
+        light = role == "decode" and (point.concurrency or math.inf) <= LOADED * (gpus or 0)
+        return _unlabelled(workers.count, gpus, light=light)
+    return _worker(workers.count, gpus, workers.ranks, workers.ep, split=workers.split)
 
 
 def _unlabelled(count: int | None, gpus: int | None, *, light: bool) -> Copies | None:

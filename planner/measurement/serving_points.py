@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.errors import InvalidInput, nearest_names
 from planner.measurement.csvtable import CsvRow, CsvTable, read_csv
+from planner.measurement.pool_notes import counted_once
 from planner.measurement.serving_flags import ServingFlag, flags_of
 from planner.measurement.serving_sources import source_flags
 
@@ -242,7 +243,7 @@ def parse_points(table: CsvTable, rows: Iterable[CsvRow]) -> Iterable[ServingPoi
             yield UnreadablePoint(row.line, f"{lacking} is empty")
             continue
         flags = flags_of(values) | source_flags(values["source"])
-        yield ServingPoint(**values, flags=flags, where=f"{table.file}:{row.line}")
+        yield ServingPoint(**counted_once(values), flags=flags, where=f"{table.file}:{row.line}")
 
 
 def _with_hint(name: str, columns: Sequence[str]) -> str:

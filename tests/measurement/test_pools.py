@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from planner.measurement.case_builder import CaseBuilder
+from planner.measurement.pool_notes import counted_once
 from planner.measurement.run_dates import CONFIGURATIONS, added_on
 from planner.measurement.serving_flags import ServingFlag
 from planner.measurement.serving_layout import Copies, layout_of
@@ -62,14 +63,35 @@ def test_a_prefilling_pool_is_timed_by_its_own_layout(point, catalogue):
     assert abs(found[0, 2] - found[1, 2]) > np.log(1.1)
 
 
-def test_gpus_counted_as_tp_times_ep_are_counted_once(point, catalogue):
+ROW = "prefill 1x(tp1,ep1,dpa=0) decode {0}x(tp{1},ep{2},dpa=0)"
+
+
+@pytest.mark.parametrize(
+    ("stated", "workers", "decode_gpus"),
+    [(16, (1, 4, 4), 4), (128, (2, 8, 8), 16), (8, (1, 8, 8), 8), (16, (2, 8, 1), 16), (32, (2, 4, 4), 8)],
+)
+def test_gpus_counted_as_tp_times_ep_are_counted_once(stated, workers, decode_gpus):
     """Experts are divided among the ranks of TP: 1 worker of TP4 and EP4 has 4 GPUs, not 16."""
-    asked = told(
-        point, "prefill 1x(tp1,ep1,dpa=0) decode 1x(tp4,ep4,dpa=0)", prefill=1, decode=16, concurrency=64.0
-    )
-    pools = CaseBuilder(catalogue).case(asked).pools
-    assert pools.decode == Copies(1, 4, 1, 4, 1)
-    assert pools.gpus == 5
+    row = {
+        "notes": ROW.format(*workers),
+        "prefill_gpus": 1,
+        "decode_gpus": stated,
+        "n_gpus": 1 + stated,
+        "n_nodes": 3,
+        "output_tps_per_gpu": 100.0,
+        "output_tps_total": 100.0 * (1 + stated),
+    }
+    found = counted_once(row)
+    assert (found["decode_gpus"], found["n_gpus"]) == (decode_gpus, 1 + decode_gpus)
+    assert found["output_tps_total"] == 100.0 * (1 + decode_gpus)
+
+
+def test_no_shipped_row_yields_more_tokens_than_its_requests_can(serving_points):
+    """47 rows that counted TP x EP once said up to 5 times as many."""
+    apart = [p for p in serving_points if p.source == APART and p.disagg and p.output_tps_total]
+    shares = [p.output_tps_total / (p.concurrency * p.tps_per_user) for p in apart if p.tps_per_user]
+    assert len(shares) > 1000
+    assert max(shares) < 1.1
 
 
 @pytest.mark.parametrize(
