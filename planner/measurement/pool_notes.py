@@ -48,7 +48,7 @@ def _workers(found: re.Match[str]) -> Workers:
 
 
 def counted_once(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a row with its decoding GPUs counted once, where its source multiplied TP and EP.
+    """Return a row with the GPUs of its pools counted once, where its source multiplied TP and EP.
 
     Experts are divided among the ranks of TP: one worker of TP4 and EP4 has 4 GPUs, and a row that says 16
     would yield more tokens than its requests can.
@@ -61,20 +61,20 @@ def counted_once(values: Mapping[str, Any]) -> Mapping[str, Any]:
     Returns
     -------
     mapping of str to object
-        The row as it is, or one with other `decode_gpus`, `n_gpus` and `output_tps_total`, and no `n_nodes`.
+        The row as it is, or one with other GPUs and `output_tps_total`, and no `n_nodes`.
     """
-    decode = workers_of(values["notes"]).get("decode")
-    if decode is None or not decode.count or min(decode.ranks, decode.ep) < 2 or not values["prefill_gpus"]:
-        return values
-    if values["decode_gpus"] != decode.count * decode.ranks * decode.ep:
-        return values
-    decode_gpus = decode.count * max(decode.ranks, decode.ep)
-    total = values["prefill_gpus"] + decode_gpus
-    each = values["output_tps_per_gpu"]
-    return {
-        **values,
-        "decode_gpus": decode_gpus,
-        "n_gpus": total,
-        "n_nodes": None,
-        "output_tps_total": each * total if each else None,
+    sizes = {
+        f"{role}_gpus": workers.count * max(workers.ranks, workers.ep)
+        for role, workers in workers_of(values["notes"]).items()
+        if workers.count
+        and min(workers.ranks, workers.ep) > 1
+        and values[f"{role}_gpus"] == workers.count * workers.ranks * workers.ep
     }
+    if not sizes:
+        return values
+    row = {**values, **sizes}
+    if row["n_gpus"] and row["prefill_gpus"] and row["decode_gpus"]:
+        each = row["output_tps_per_gpu"]
+        row["n_gpus"], row["n_nodes"] = row["prefill_gpus"] + row["decode_gpus"], None
+        row["output_tps_total"] = each * row["n_gpus"] if each else None
+    return row
