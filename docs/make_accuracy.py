@@ -33,11 +33,11 @@ HOW = (
     "Each point is predicted by a calibration that saw no point of its group: whole groups go to five folds, "
     "the largest first into the emptiest after a seeded shuffle. That is done three times, since it moves an "
     "error with whom a group is left out, and figures are over all three. Runs that occur twice count once; "
-    "points faster than nameplate bandwidth allows, and those that do not say what they seem to say, are left "
-    "out. Intervals of a fold come from the errors of the other folds. The widths of the priors were chosen on "
-    "other folds of the same points, and the form of the model with all of them in sight: figures on points "
-    "that nobody ever saw are worse. Of 56 groups by which no width was chosen, output is 16.5 % off, TPOT "
-    "18.9 %, TTFT 37.0 % (2026-12-01)."
+    "points faster than nameplate bandwidth allows, and those that do not say what they seem to say, are "
+    "left out. Intervals of a fold come from the errors of the other folds. The widths of the priors were "
+    "chosen on other folds of the same points, and the form of the model with all of them in sight: figures "
+    "on points that nobody ever saw are worse. Of 56 groups by which no width was chosen, output is 16.2 % "
+    "off, TPOT 18.6 %, TTFT 37.3 % (2026-12-01)."
 )
 EXPLAINED = {
     "disaggregated": "where requests queued, and how many a worker would take, is often not stated",
