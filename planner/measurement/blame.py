@@ -88,7 +88,7 @@ def step_parts(data: CaseSet, parameters: Array) -> dict[str, Array]:
     dict of str to array
         By part [s], with what prefills of others add; together they are the predicted TPOT of one token.
     """
-    found = steady_state(data.profile, parameters, data.points)
+    found = steady_state(data.profile, parameters, data.points, data.filling)
     context = data.points.isl + data.points.osl / 2
     parts = decode_step(data.profile, parameters, found.batch, context, data.points.drafted, found.parts)
     named = {shown: np.asarray(getattr(parts, name)) for name, shown in PARTS.items()}

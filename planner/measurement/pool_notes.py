@@ -10,7 +10,7 @@ from typing import Any
 from planner.units import whole_number
 
 _POOL = re.compile(
-    r"\b(prefill|decode) (\w+)x\(tp(?P<tp>\d{1,5}),(?:adp(?P<adp>\d{1,5}),)?ep(?P<ep>\d{1,5})"
+    r"\b(prefill|decode) (\w+)x\(tp(?P<tp>[1-9]\d{0,4}),(?:adp(?P<adp>[1-9]\d{0,4}),)?ep(?P<ep>\d{1,5})"
     r"(?:,dpa=(?P<dpa>\w+))?\)"
 )
 """Such as `prefill 2x(tp4,ep4,dpa=True)` or `decode 4x(tp8,adp1,ep8)`; "None" for an unknown count."""
@@ -44,7 +44,7 @@ def workers_of(notes: str | None) -> dict[str, Workers]:
 def _workers(found: re.Match[str]) -> Workers:
     copies = int(found["adp"] or 1)
     split = copies > 1 or (found["dpa"] or "").lower() in ("true", "1")
-    return Workers(whole_number(found[2]), int(found["tp"]) * copies, int(found["ep"]), split)
+    return Workers(whole_number(found[2]), int(found["tp"]) * copies, max(int(found["ep"]), 1), split)
 
 
 def counted_once(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -102,7 +102,9 @@ def _pool(
     if workers is None:
         if tp is None or (point.n_gpus == tp and gpus is None):
             return None  # the source writes the total of all GPUs into TP
-        return _worker(None, gpus, tp, ep or 1, split=(dp or 1) > 1)
+        # TP1 in wide EP is one worker with attention on each rank, not one for each GPU.
+        split = (dp or 1) > 1 or (tp == 1 and (ep or 1) > 1)
+        return _worker(None, gpus, max(tp, ep or 1, dp or 1) if split else tp, ep or 1, split=split)
     if workers.split and workers.ranks == workers.ep == 1:
         light = role == "decode" and (point.concurrency or math.inf) <= LOADED * (gpus or 0)
         return _unlabelled(workers.count, gpus, light=light)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.measurement.serving_flags import ServingFlag
 from planner.measurement.serving_layout import LOADED, NODE, Copies
 from planner.measurement.serving_points import ServingPoint
 from planner.measurement.serving_setup import PointSetup
@@ -85,13 +86,16 @@ def smallest_tp(setup: PointSetup, weight_bytes: float, gpus: int) -> int:
 def _apart(point: ServingPoint, setup: PointSetup) -> Pools:
     """Return the pools of a disaggregated point."""
     prefill, decode = setup.layout.prefill, setup.layout.decode
-    prefill_gpus = (prefill.gpus if prefill else None) or point.prefill_gpus
-    decode_gpus = (decode.gpus if decode else None) or point.decode_gpus
+    prefill_gpus = (prefill.gpus if prefill else None) or point.prefill_gpus or None
+    decode_gpus = (decode.gpus if decode else None) or point.decode_gpus or None
     total = point.n_gpus
     if prefill_gpus and decode_gpus:
         total = prefill_gpus + decode_gpus
     if total is None:
         raise NotPredictable("number of GPUs not stated")
+    if not point.flags & ServingFlag.DECODE_ONLY and total <= max(prefill_gpus or 0, decode_gpus or 0):
+        what = f"{total} GPUs, {prefill_gpus or '?'} to prefill and {decode_gpus or '?'} to decode"
+        raise NotPredictable("GPUs of the pools do not add up", what)
     if decode_gpus is None:
         decode_gpus = total - prefill_gpus if prefill_gpus and prefill_gpus < total else max(total // 2, 1)
     if prefill_gpus is None:

@@ -102,15 +102,19 @@ def weight_scheme(model: Model, architecture: Architecture, quantisation: str | 
     raise UnknownName(f"unknown weight dtype {shorten(quantisation)} of {model.id}{hint}; it has: {have}")
 
 
+MX_ONLY = {"fp8": "mxfp8"}
+"""What a short name means of a model that is published with scales of 32 values alone."""
+
+
 def find_variant(model: Model, name: str) -> tuple[str, Quantisation] | None:
-    """Return the model's quantisation of this name, the first that begins so, or the only one that ends so.
+    """Return the model's quantisation of this name, the first that begins so, or its MX form.
 
     Parameters
     ----------
     model : Model
         The catalogue's record.
     name : str
-        Full name (``fp8-block128``), its beginning (``fp8``), or what follows ``mx`` or ``nv``.
+        Full name (``fp8-block128``) or its beginning (``fp8``); FP8 is MXFP8 of a model that has no other.
 
     Returns
     -------
@@ -121,9 +125,8 @@ def find_variant(model: Model, name: str) -> tuple[str, Quantisation] | None:
     if any(fmt.startswith(name) for fmt in native_formats(model).values()):
         return None
     begins = [key for key in model.quantisations if key.startswith(name)]
-    scaled = [key for key in model.quantisations if key in (f"mx{name}", f"nv{name}")]
-    found = begins[:1] or (scaled if len(scaled) == 1 else [])
-    return (found[0], model.quantisations[found[0]]) if found else None
+    found = next(iter(begins), MX_ONLY.get(name))
+    return (found, model.quantisations[found]) if found in model.quantisations else None
 
 
 def native_formats(model: Model, architecture: Architecture | None = None) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from planner.measurement.blame import step_parts
 from planner.measurement.case_builder import CaseBuilder
 from planner.measurement.pool_notes import counted_once
 from planner.measurement.run_dates import CONFIGURATIONS, added_on
@@ -31,7 +32,7 @@ def point(serving_points):
 
 def told(point, notes, *, prefill, decode, concurrency=1024.0):
     """Return the point with other pools."""
-    total = None if decode is None else prefill + decode
+    total = None if None in (prefill, decode) else prefill + decode
     sizes = {"n_gpus": total, "prefill_gpus": prefill, "decode_gpus": decode}
     return replace(point, notes=notes, concurrency=concurrency, **sizes)
 
@@ -158,3 +159,35 @@ def test_dated_runs_of_a_configuration_are_not_before_it_was_added(serving_point
     ]
     assert len(dated) > 300
     assert all(added is None or added <= date for date, added in dated)
+
+
+def test_tp1_in_wide_ep_is_one_worker(serving_points, catalogue):
+    """128 GPUs with EP128 hold one copy of a model, not one each."""
+    point = next(p for p in serving_points if p.disagg and p.tp == 1 and p.ep == 128)
+    assert CaseBuilder(catalogue).case(point).pools.decode == Copies(1, 1, 1, 128, 128)
+
+
+def test_sizes_of_zero_say_nothing(point, catalogue):
+    asked = told(point, "prefill 1x(tp0,ep0,dpa=0) decode 1x(tp0,ep1,dpa=0)", prefill=0, decode=0)
+    assert CaseBuilder(catalogue).case(replace(asked, n_gpus=8)).pools.gpus == 8
+
+
+def test_a_pool_without_gpus_is_refused(point, catalogue):
+    asked = told(point, "decode Nonex(tp1,ep1,dpa=True)", prefill=8, decode=0)
+    with pytest.raises(NotPredictable, match="do not add up"):
+        CaseBuilder(catalogue).case(replace(asked, n_gpus=8))
+
+
+def test_pools_larger_than_all_gpus_are_refused(point, catalogue):
+    asked = replace(told(point, "decode 1x(tp8,ep1,dpa=0)", prefill=None, decode=8), n_gpus=2)
+    with pytest.raises(NotPredictable, match="do not add up"):
+        CaseBuilder(catalogue).case(asked)
+
+
+def test_the_parts_of_a_step_add_up_to_what_is_predicted_where_another_pool_prefills(point, catalogue):
+    builder = CaseBuilder(catalogue)
+    notes = "prefill 1x(tp8,ep8,dpa=1) decode 4x(tp4,ep1,dpa=0)"
+    data = builder.gather([builder.case(told(point, notes, prefill=8, decode=16, concurrency=256.0))])
+    parts = step_parts(data, neutral())
+    whole = sum(float(part[0]) for part in parts.values()) / float(data.points.tokens_per_step[0])
+    assert whole == pytest.approx(float(np.exp(data.predict(neutral())[0, 1])), rel=1e-6)
