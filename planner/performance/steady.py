@@ -175,6 +175,8 @@ def steady_state(
 
     others = np.maximum(active - 1, 0.0)
     beside = np.where(apart, 0.0, others)
+    # For a pool that only prefills, the requests of all decoding copies vie.
+    rivals = np.where(apart, np.maximum(active - 1 / points.copies, 0.0), others)
     alone = prefill(filling, parameters, new, cached) * prompt_share(filling, new, beside) + points.transfer_s
     # Of a pool that only prefills, each decoding copy has so many copies' worth.
     feeders = np.where(apart, points.prefill_gpus / (filling.ranks * points.copies), 1.0)
@@ -185,14 +187,15 @@ def steady_state(
     wave = WAVE_SHARE * factor(parameters, "wave")
     client = FIRST_TOKEN_S * factor(parameters, "first_token")
     batch = np.maximum(active, LEAST_BATCH)
-    first, tpot = alone, np.zeros_like(load)
+    tpot = np.zeros_like(load)
     for number in range(ROUNDS):
         step = decode_step(profile, parameters, batch, context, points.drafted).total
         pace = step / yielded
-        busy = cost * np.maximum(active, 1.0) / (first + after * (tpot if number else pace))
-        busy = np.clip(busy, 0.0, 0.97)
-        median = alone + step * wait * others / (others + 1) + 0.5 * busy / (1 - busy) * cost * queue + client
-        first = median + wave * active * cost
+        ready = alone + step * wait * others / (others + 1) + client
+        asked = wave * active * cost
+        waited = _behind_others(cost, rivals, ready + asked + after * (tpot if number else pace), queue)
+        median = ready + waited
+        first = median + asked
         # The decoding of one request is stretched by the prefills of those that arrive meanwhile:
         # tpot = pace + shared x cost x rate x tpot, with rate = (active - 1) / (first + after x tpot).
         linear = first - shared * others * cost - after * pace
@@ -223,6 +226,29 @@ def steady_state(
         decode_parts(profile, batch),
     )
     return _other_kinds(found, profile, parameters, points, load, new, context, after)
+
+
+def _behind_others(cost: Array, others: Array, alone: Array, queue: Array) -> Array:
+    """Return how long a request waits behind the prefills of others [s].
+
+    With r the share of its time that a copy prefills, the wait of a single server is r / (2 (1 - r)) prefills
+    (M/D/1). In a closed loop r = others x cost / T, where T is the `alone` time of a request and its wait: a
+    quadratic of which T is the larger root. T is never below what the prefills of all others take.
+
+    Parameters
+    ----------
+    cost, alone, queue : array, shape (N,)
+        One prefill, a whole request without waiting [s], and the factor of the wait.
+    others : array, shape (N,)
+        Requests that run beside it.
+
+    Returns
+    -------
+    array, shape (N,)
+    """
+    work = others * cost
+    whole = (work + alone + np.sqrt((work - alone) ** 2 + 2 * queue * cost * work)) / 2
+    return np.asarray(whole - alone)
 
 
 def _loaded_prefill(profile: Profile, parameters: Array, new: Array, cached: Array, load: Array) -> Array:
