@@ -167,14 +167,16 @@ def widths_from(data: CaseSet, left_out: Sequence[LeftOut]) -> dict[str, dict[st
     found: dict[str, dict[str, tuple[float, float]]] = {}
     for number, quantity in enumerate(QUANTITIES):
         members: defaultdict[str, list[tuple[float, float, str]]] = defaultdict(list)
+        points: defaultdict[str, set[int]] = defaultdict(set)
         for part in left_out:
             for i, cell in _cells(data, part, number):
                 error = float(data.measured[i, number] - part.predicted[i, number])
                 members[cell].append((error, float(weights[i]), data.cases[i].about.group))
+                points[cell].add(i)
         found[quantity] = {
             cell: _quantiles(errors)
             for cell, errors in sorted(members.items())
-            if len(errors) >= FEWEST_POINTS
+            if len(points[cell]) >= FEWEST_POINTS
             and (cell.startswith("group") or len({group for _, _, group in errors}) >= FEWEST_GROUPS)
         }
     return found
