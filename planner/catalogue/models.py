@@ -86,6 +86,8 @@ class Model(Record):
     def published_format(self) -> str:
         """Return the format of most of the checkpoint, as rows of measurements name it."""
         formats = set(self.weights.values())
+        if not formats and self.config.get("quantization_config"):
+            return "native"
         return formats.pop() if len(formats) == 1 else "native" if formats else "bf16"
 
     def called(self, name: str) -> Model:

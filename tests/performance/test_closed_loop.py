@@ -7,6 +7,7 @@ import pytest
 
 from planner.catalogue import load_catalogue
 from planner.errors import InvalidInput, UnknownName
+from planner.performance import steady
 from planner.performance.predict import make_service, predict_deployment
 from planner.scenario import Deployment, Workload
 
@@ -111,3 +112,33 @@ def test_a_gpu_without_measurements_is_said_to_have_none():
 
     assert any("no point of rtx-5090 was measured" in line for line in told("rtx-5090"))
     assert not any("was measured" in line for line in told("h100"))
+
+
+def test_pools_apart_settle(monkeypatch):
+    """Long prompts and short outputs: rounds once swung between 13 and 4 tok/s."""
+    tp8 = {"tp": 8}
+    apart = service(
+        "deepseek-r1", "h200", tp8, copies=2, prefill_deployment=Deployment(**tp8), prefill_copies=2
+    )
+    loads = np.geomspace(1.0, 512.0, 40)
+    found = []
+    for rounds in (7, 8):
+        monkeypatch.setattr(steady, "ROUNDS", rounds)
+        found.append(apart.at(32_000, 16, loads))
+    assert found[0].output_tps == pytest.approx(found[1].output_tps, rel=0.01)
+    assert found[0].ttft_s == pytest.approx(found[1].ttft_s, rel=0.02)
+    rates = found[0].output_tps
+    assert (rates > 0.97 * np.maximum.accumulate(rates)).all()
+    assert (np.diff(found[0].ttft_s) > -1e-6 * found[0].ttft_s[1:]).all()
+
+
+def test_who_waits_behind_others_never_waits_less_than_they_take():
+    """T >= the prefills of all others, T >= its own time, and nobody waits where nobody else is."""
+    alone, cost = np.full(5, 2.0), np.full(5, 0.5)
+    others = np.array([0.0, 1.0, 4.0, 40.0, 400.0])
+    waited = steady._behind_others(cost, others, alone, np.ones(5))
+    assert waited[0] == 0
+    assert (alone + waited >= others * cost).all()
+    assert (np.diff(waited) > 0).all()
+    # Light load: the wait of M/D/1, r / (2 (1 - r)) x cost with r = 0.5 x 1 / 2.
+    assert waited[1] == pytest.approx(0.25 / (2 * 0.75) * 0.5, rel=0.06)
