@@ -108,7 +108,7 @@ def test_the_result_is_told_what_no_result_says(catalogue):
 
 
 def test_a_checkpoint_that_only_its_config_calls_quantised_is_not_taken_for_bf16(catalogue):
-    """DeepSeek-V4.1-Flash is FP8 and MXFP4 by its quantization_config; in BF16 it would be 2.6 times as large."""
+    """DeepSeek-V4.1-Flash is FP8 and MXFP4 by its quantization_config: 2.6 times smaller than in BF16."""
     assert catalogue.model("deepseek-v4.1-flash").published_format == "native"
     assert catalogue.model("llama-3.1-8b").published_format == "bf16"
     assert catalogue.model("deepseek-r1").published_format == "fp8-block128"
