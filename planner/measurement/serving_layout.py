@@ -70,7 +70,9 @@ def layout_of(point: ServingPoint) -> Layout:
     """
     if not point.disagg:
         return Layout(_aggregated(point))
-    prefill_tp = None if "prefill" in (point.notes or "") else point.tp  # else it is said there
+    # TP is that of both pools where notes say nothing of prefill, but wide EP counts its GPUs in EP.
+    wide = point.tp == 1 and max(point.ep or 1, point.dp or 1) > 1
+    prefill_tp = None if wide or "prefill" in (point.notes or "") else point.tp
     return Layout(
         decode=_pool(point, "decode", point.decode_gpus, point.tp, point.ep, point.dp),
         prefill=_pool(point, "prefill", point.prefill_gpus, prefill_tp, None, None),

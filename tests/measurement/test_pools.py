@@ -164,7 +164,9 @@ def test_dated_runs_of_a_configuration_are_not_before_it_was_added(serving_point
 def test_tp1_in_wide_ep_is_one_worker(serving_points, catalogue):
     """128 GPUs with EP128 hold one copy of a model, not one each."""
     point = next(p for p in serving_points if p.disagg and p.tp == 1 and p.ep == 128)
-    assert CaseBuilder(catalogue).case(point).pools.decode == Copies(1, 1, 1, 128, 128)
+    pools = CaseBuilder(catalogue).case(point).pools
+    assert pools.decode == Copies(1, 1, 1, 128, 128)
+    assert pools.prefill is None  # and not one copy on each of its GPUs
 
 
 def test_sizes_of_zero_say_nothing(point, catalogue):
