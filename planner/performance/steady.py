@@ -27,6 +27,8 @@ ROUNDS = 7
 
 LIMIT = 6.0
 """Power that rounds the bend where a limit takes over."""
+FULLY_BUSY = 2 ** (-1 / LIMIT)
+"""Share of its time that a copy prefills where prefill is the limit: the bend leaves it idle for the rest."""
 
 OFFLINE_OVERFILL, OFFLINE_MOST = 2.0, 4096.0
 """Offline, so many times what the pool holds is waiting, but no engine runs more than this at once."""

@@ -53,7 +53,7 @@ def test_a_pool_that_the_flags_do_not_give_is_seen(catalogue, rng):
 
 @pytest.mark.parametrize("over", ["price", "isl"])
 def test_a_point_that_flips_elsewhere_is_seen(over, catalogue, rng):
-    price = {"h100": 2.0, "mi300x": 2.5}
+    price = {"h100": 2.0, "mi300x": 1.7}
     asked = {**ON, **LOAD, "gpu": "h100,mi300x", "price": price, "over": over, "throughput": "simulated"}
     asked["concurrency"] = 16
     record = planner.breakeven(catalogue=catalogue, **asked).to_dict()

@@ -230,7 +230,7 @@ def test_an_slo_that_nothing_keeps_names_the_closest_and_the_limit(catalogue):
 
 
 def test_hours_need_no_more_than_the_fixed_size(catalogue):
-    report = planner.plan(catalogue=catalogue, profile="daily", **QUESTION)
+    report = planner.plan(catalogue=catalogue, profile="daily", **{**QUESTION, "request_rate": 400.0})
     plan = report.answer.plan
     assert len(plan.hours) == 24
     assert max(hour.sized.gpus for hour in plan.hours) == plan.sized.gpus

@@ -45,7 +45,7 @@ def test_a_simulation_at_a_rate_preempts_nobody() -> None:
 def test_a_plan_needs_few_gpus() -> None:
     slo = ("--rate", "5", "--slo-ttft", "2s", "--slo-tpot", "50ms")
     text = CliRunner().invoke(main, ["plan", *ASKED, "--gpu", "l4", *slo]).output
-    assert "L4, 16 GPUs" in " ".join(text.split())
+    assert "L4, 14 GPUs" in " ".join(text.split())
 
 
 LOAD = {"model": "gpt-oss-20b", "gpu": "l4", "gpus": 1, "isl": 1024, "osl": 400}

@@ -14,7 +14,7 @@ from planner.performance.intervals import QUANTITIES, width
 from planner.performance.levels import LOAD_ENDS, Calibration
 from planner.performance.parameters import Array
 from planner.performance.profile import Profile, stack, take
-from planner.performance.steady import SERVICE, Points, Steady, steady_state
+from planner.performance.steady import FULLY_BUSY, SERVICE, Points, Steady, steady_state
 from planner.planning.search.kinds import CLASSES, Kinds
 from planner.planning.search.options import Option
 from planner.planning.search.units import Unit
@@ -173,7 +173,7 @@ class Evaluator:
         points = self._points(option, load)
         found = steady_state(profile, self._parameters[kind], points, filling)
         rate = found.output_tps / self.osl / points.copies
-        busy = np.minimum(rate * found.prefill_s, 1.0)
+        busy = np.minimum(rate * found.prefill_s / FULLY_BUSY, 1.0)
         share = points.prefill_gpus / points.gpus if apart else busy
         return np.asarray(np.stack([found.output_tps, found.tpot_s, found.ttft_s, share, busy]))
 
