@@ -148,8 +148,14 @@ def _side_row(answer: PredictAnswer) -> dict[str, Any]:
         **{name: found.value for name, found in answer.figures.items()},
         "interval": None if rate is None else interval(rate),
         "usd_per_million_output_tokens": None if cost is None else cost.value,
-        "source": _state(answer) if rate is None else answer.predicted.source_of("output_tps_total"),
+        "source": _state(answer) if rate is None else _sources(answer),
     }
+
+
+def _sources(answer: PredictAnswer) -> str:
+    """Return where a row's figures are from, and its TTFT where that is from elsewhere."""
+    rate, first = (answer.predicted.source_of(name) for name in ("output_tps_total", "ttft_ms"))
+    return rate if first == rate or "ttft_ms" not in answer.figures else f"{rate}, TTFT {first}"
 
 
 def _state(answer: PredictAnswer) -> str:

@@ -14,6 +14,7 @@ from rich.console import Console
 from planner.cli.draw_predict import draw_predict
 from planner.cli.output import json_text
 from planner.report.prediction_records import FIGURES
+from planner.report.prediction_tables import side_by_side
 from tests.report.made_prediction import answer, disaggregated, measured, overloaded, refused, report
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -190,3 +191,9 @@ def test_a_file_is_written_in_the_form_of_its_ending(planner, tmp_path):
     target = tmp_path / "answer.json"
     assert planner(*LLAMA, "--out", str(target)).code == 0
     assert json.loads(target.read_text())["schema"] == "planner.predict/1"
+
+
+def test_a_row_names_a_first_token_that_nobody_measured():
+    """A source that states a rate alone once lent its name to the simulated TTFT beside it."""
+    rows = side_by_side([answer(seen=measured()), answer(gpu="b200-sxm")]).rows
+    assert [row["source"] for row in rows] == ["measured, TTFT simulated", "simulated"]
