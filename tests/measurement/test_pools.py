@@ -88,7 +88,7 @@ def test_gpus_counted_as_tp_times_ep_are_counted_once(stated, workers, decode_gp
 
 
 def test_no_shipped_row_yields_more_tokens_than_its_requests_can(serving_points):
-    """47 rows that counted TP x EP once said up to 5 times as many."""
+    """48 rows that counted the GPUs that decode as TP x EP once said up to 5 times as many."""
     apart = [p for p in serving_points if p.source == APART and p.disagg and p.output_tps_total]
     shares = [p.output_tps_total / (p.concurrency * p.tps_per_user) for p in apart if p.tps_per_user]
     assert len(shares) > 1000
