@@ -8,7 +8,7 @@ About ten minutes on one core.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -108,9 +108,8 @@ class Scored:
 
     def names(self, group: str) -> list[str]:
         """Return the values of a group that have enough points."""
-        counts: defaultdict[str, int] = defaultdict(int)
-        for i, case in enumerate(self.cases):
-            counts[GROUPS[group](case)] += bool(i < self.points and self.counted[i].any())
+        known = np.flatnonzero(self.counted[: self.points].any(1))
+        counts = Counter(GROUPS[group](self.cases[i]) for i in known)
         return sorted(name for name, count in counts.items() if count >= FEWEST)
 
     def scores(self, chosen: Callable[[Case], bool]) -> dict[str, dict[str, float]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from operator import itemgetter
 
 from planner.measurement.serving_flags import ServingFlag
 from planner.measurement.serving_points import ServingPoint
@@ -62,5 +63,5 @@ def period_of_run(point: ServingPoint, vendor: str) -> str:
 def added_on(notes: str) -> str | None:
     """Return the day on which the numbered configuration that notes name was added, or None."""
     number = _NUMBER.search(notes)
-    row = bisect_right([first for first, _ in CONFIGURATIONS], int(number[1])) if number else 0
+    row = bisect_right(CONFIGURATIONS, int(number[1]), key=itemgetter(0)) if number else 0
     return CONFIGURATIONS[row - 1][1] if row else None

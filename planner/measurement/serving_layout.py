@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from planner.measurement.pool_notes import workers_of
+from planner.measurement.pool_notes import Workers, workers_of
 from planner.measurement.serving_points import ServingPoint
 
 NODE = 8
@@ -73,9 +73,13 @@ def layout_of(point: ServingPoint) -> Layout:
     # TP is that of both pools where notes say nothing of prefill, but wide EP counts its GPUs in EP.
     wide = point.tp == 1 and max(point.ep or 1, point.dp or 1) > 1
     prefill_tp = None if wide or "prefill" in (point.notes or "") else point.tp
+    workers = workers_of(point.notes)
+    light = (point.concurrency or math.inf) <= LOADED * (point.decode_gpus or 0)
     return Layout(
-        decode=_pool(point, "decode", point.decode_gpus, point.tp, point.ep, point.dp),
-        prefill=_pool(point, "prefill", point.prefill_gpus, prefill_tp, None, None),
+        decode=_pool(
+            point, workers.get("decode"), point.decode_gpus, point.tp, point.ep, point.dp, light=light
+        ),
+        prefill=_pool(point, workers.get("prefill"), point.prefill_gpus, prefill_tp, None, None),
     )
 
 
@@ -94,13 +98,14 @@ def _aggregated(point: ServingPoint) -> Copies | None:
 
 def _pool(
     point: ServingPoint,
-    role: str,
+    workers: Workers | None,
     gpus: int | None,
     tp: int | None,
     ep: int | None,
     dp: int | None,
+    *,
+    light: bool = False,
 ) -> Copies | None:
-    workers = workers_of(point.notes).get(role)
     if workers is None:
         if tp is None or (point.n_gpus == tp and gpus is None):
             return None  # the source writes the total of all GPUs into TP
@@ -108,7 +113,6 @@ def _pool(
         split = (dp or 1) > 1 or (tp == 1 and (ep or 1) > 1)
         return _worker(None, gpus, max(tp, ep or 1, dp or 1) if split else tp, ep or 1, split=split)
     if workers.split and workers.ranks == workers.ep == 1:
-        light = role == "decode" and (point.concurrency or math.inf) <= LOADED * (gpus or 0)
         return _unlabelled(workers.count, gpus, light=light)
     return _worker(workers.count, gpus, workers.ranks, workers.ep, split=workers.split)
 
